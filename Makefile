@@ -1,0 +1,42 @@
+# The two commands of the README are `make demo` and `make test`; both set everything up themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install install-browser demo test check format clean
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+# Tests draw pages in a real browser: Debian's chromium, with fonts for Chinese.
+install-browser:
+	@command -v chromium >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq chromium fonts-noto-cjk >/dev/null; } || \
+	  echo "chromium is missing and could not be installed: the browser tests will fail" >&2
+
+demo: install
+	$(BIN)/regard demo
+
+# One thread per worker and a worker per core: the same numbers everywhere, and the fastest.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
+
+test: install install-browser
+	$(PYTEST)
+
+check: install install-browser
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+	$(PYTEST)
+
+format: install
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench
+
+clean:
+	rm -rf $(VENV) dist build runs .pytest_cache .mypy_cache .ruff_cache

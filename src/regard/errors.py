@@ -1,0 +1,37 @@
+"""What can go wrong for a user: one sentence each, saying what, where, and what to do about it.
+
+The command line prints the sentence and exits with code 2; nothing else in the project prints errors.
+`assert` is for programmers, these are for users.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RegardError(Exception):
+    """The common ancestor, so that a caller can catch all of ours and nothing else."""
+
+
+class RecipeError(RegardError):
+    """The recipe asks for something that does not exist or cannot be."""
+
+
+class DataError(RegardError):
+    """A data file cannot be read as the recipe says."""
+
+
+class RunError(RegardError):
+    """A run folder is missing, occupied, or not one of ours."""
+
+
+class CheckpointError(RegardError):
+    """A model or checkpoint folder is damaged, foreign, or from a newer version."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean n_heads?` when something near exists, else the list of what is known."""
+    known = sorted(known)
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; known: {', '.join(known)}" if known else ""

@@ -1,0 +1,34 @@
+"""The one dense map of the project: every matrix that is multiplied is one of these.
+
+One place for what later touches all of them (low-rank adapters, int8, spectral norm).
+Weights are laid out as in `torch.nn.Linear`, so foreign checkpoints fit.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Linear(nn.Module):
+    """y = x Wᵀ + b, Glorot-uniform at the start (Vaswani et al. follow Glorot & Bengio 2010)."""
+
+    def __init__(self, d_in: int, d_out: int, *, bias: bool = True) -> None:
+        super().__init__()
+        self.d_in, self.d_out = d_in, d_out
+        self.weight = nn.Parameter(torch.empty(d_out, d_in))
+        self.bias = nn.Parameter(torch.empty(d_out)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = math.sqrt(6 / (self.d_in + self.d_out))
+        nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_in} → {self.d_out}"
