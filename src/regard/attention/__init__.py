@@ -1,0 +1,42 @@
+"""The heart: one function, `attend`, and the parts that vary around it. Imports torch and `linear` only."""
+
+from regard.attention.cache import Growing, Static
+from regard.attention.core import attend
+from regard.attention.mask import FULL, Mask, causal, chunk, only_keys, padding, prefix, segments, window
+from regard.attention.multihead import Attention
+from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, sinusoid
+from regard.attention.score import Additive, Dot, General, ScaledDot, Score
+from regard.attention.tap import Replace, Site, Tap, Trace, sites, tapped
+
+__all__ = [
+    "FULL",
+    "ALiBi",
+    "Additive",
+    "Attention",
+    "Dot",
+    "General",
+    "Growing",
+    "Learned",
+    "Mask",
+    "RelativeBias",
+    "Replace",
+    "Rotary",
+    "ScaledDot",
+    "Score",
+    "Sinusoidal",
+    "Site",
+    "Static",
+    "Tap",
+    "Trace",
+    "attend",
+    "causal",
+    "chunk",
+    "only_keys",
+    "padding",
+    "prefix",
+    "segments",
+    "sinusoid",
+    "sites",
+    "tapped",
+    "window",
+]

@@ -1,0 +1,38 @@
+"""Keys and values that were projected before, passed in and out as values, never kept on a module.
+
+`Static`: of a source that does not change (cross-attention); one row per source, shared by its beams.
+`Growing`: of one's own past; one row per hypothesis, lengthened by each step.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    k_BGKE: Tensor
+    v_BGKW: Tensor
+    positions_BK: Tensor | None = None
+    """One row holds for all; None is 0, 1, 2 …"""
+
+    def select(self, sources_B: Tensor) -> Self:
+        """Keep these sources."""
+        positions_BK = self.positions_BK
+        if positions_BK is not None and positions_BK.shape[0] > 1:
+            positions_BK = positions_BK[sources_B]
+        return type(self)(self.k_BGKE[sources_B], self.v_BGKW[sources_B], positions_BK)
+
+
+@dataclass(frozen=True, slots=True)
+class Growing(Static):
+    def append(self, new: Static) -> "Growing":
+        assert (self.positions_BK is None) == (new.positions_BK is None), "positions: always or never"
+        positions_BK = None
+        if self.positions_BK is not None and new.positions_BK is not None:
+            positions_BK = torch.cat([self.positions_BK, new.positions_BK], dim=1)
+        k_BGKE = torch.cat([self.k_BGKE, new.k_BGKE], dim=2)
+        v_BGKW = torch.cat([self.v_BGKW, new.v_BGKW], dim=2)
+        return Growing(k_BGKE, v_BGKW, positions_BK)

@@ -1,0 +1,158 @@
+"""Masks are immutable values. True = may attend, everywhere in the project; `&` combines them.
+
+    causal() & padding(lengths_B)
+
+A mask is dense only when a kernel asks, and then only for the query rows it asks for. When there are
+fewer queries than keys (a cache), the queries are the *last* positions of the keys.
+"""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Part(Protocol):
+    """One condition. `by_query` says whether it differs between query rows."""
+
+    by_query: bool
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        """True where the query may see the key; broadcasts to (B, 1, Q, K)."""
+
+
+@dataclass(frozen=True)
+class Causal:
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        return (key_K <= query_Q1)[None, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Padding:
+    """Either the number of real keys of each row, or which keys are real (left padding, holes)."""
+
+    lengths_B: Tensor | None = None
+    keep_BK: Tensor | None = None
+    by_query = False
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        if self.keep_BK is not None:
+            return self.keep_BK[:, None, None, :]
+        assert self.lengths_B is not None
+        return (key_K < self.lengths_B[:, None])[:, None, None, :]
+
+
+@dataclass(frozen=True)
+class Window:
+    left: int
+    right: int
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        return ((key_K >= query_Q1 - self.left) & (key_K <= query_Q1 + self.right))[None, None]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    size: int
+    left_chunks: int
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        behind_QK = query_Q1 // self.size - key_K // self.size
+        return ((behind_QK >= 0) & (behind_QK <= self.left_chunks))[None, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    lengths_B: Tensor
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        return ((key_K < self.lengths_B[:, None, None]) | (key_K <= query_Q1))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    segment_BT: Tensor
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        return (self.segment_BT[:, query_Q1[:, 0], None] == self.segment_BT[:, None, key_K])[:, None]
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A conjunction of parts. The empty one lets everything through."""
+
+    parts: tuple[Part, ...] = field(default=())
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return Mask(self.parts + other.parts)
+
+    def for_queries(self, n_queries: int) -> "Mask":
+        """Without what cannot matter: the one newest query is in nobody's past."""
+        if n_queries > 1:
+            return self
+        return Mask(tuple(part for part in self.parts if not isinstance(part, Causal)))
+
+    @property
+    def is_plain_causal(self) -> bool:
+        return bool(self.parts) and all(isinstance(part, Causal) for part in self.parts)
+
+    @property
+    def by_query(self) -> bool:
+        return any(part.by_query for part in self.parts)
+
+    def dense(self, rows: range, n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
+        """keep_B1QK for these query rows (B and Q may be 1 and broadcast), or None for everything."""
+        if not self.parts:
+            return None
+        offset = n_keys - n_queries
+        query_Q1 = torch.arange(rows.start + offset, rows.stop + offset, device=device)[:, None]
+        key_K = torch.arange(n_keys, device=device)
+        keep = self.parts[0].keep(query_Q1, key_K)
+        for part in self.parts[1:]:
+            keep = keep & part.keep(query_Q1, key_K)
+        return keep
+
+
+FULL = Mask()
+
+
+def causal() -> Mask:
+    """A query sees itself and what came before."""
+    return Mask((Causal(),))
+
+
+def padding(lengths_B: Tensor) -> Mask:
+    """Keys at or after a row's length do not exist."""
+    return Mask((Padding(lengths_B=lengths_B),))
+
+
+def only_keys(keep_BK: Tensor) -> Mask:
+    """Keys chosen one by one: left padding, holes."""
+    return Mask((Padding(keep_BK=keep_BK),))
+
+
+def window(left: int, right: int = 0) -> Mask:
+    """A query sees `left` positions back and `right` positions ahead."""
+    return Mask((Window(left, right),))
+
+
+def chunk(size: int, left_chunks: int) -> Mask:
+    """A query sees its own chunk whole and `left_chunks` chunks back (streaming)."""
+    return Mask((Chunk(size, left_chunks),))
+
+
+def prefix(lengths_B: Tensor) -> Mask:
+    """The first `lengths_B` keys are seen by all, the rest causally (prefix language model)."""
+    return Mask((Prefix(lengths_B),))
+
+
+def segments(segment_BT: Tensor) -> Mask:
+    """Packed documents: a query sees only keys of its own segment."""
+    return Mask((Segments(segment_BT),))

@@ -1,0 +1,123 @@
+"""Attention: project → position → (cache) → attend → output. One class for every model of the project.
+
+A model is a choice of score, mask, position and cache, never a subclass. `project` names the matrices
+that exist: "qkvo" is the Transformer's, "qk" Bahdanau's (values are the states themselves), "" Luong's.
+"""
+
+import torch
+from torch import Tensor
+
+from regard.attention.cache import Growing, Static
+from regard.attention.core import Bias, attend
+from regard.attention.mask import FULL, Mask
+from regard.attention.position import ALiBi, RelativeBias, Rotary
+from regard.attention.score import ScaledDot, Score
+from regard.attention.tap import Site
+from regard.linear import Linear
+
+
+class Attention(Site):
+    """`n_kv_heads` < `n_heads` is grouped-query attention, 1 is multi-query attention."""
+
+    def __init__(
+        self,
+        d_query: int,
+        d_memory: int | None = None,
+        *,
+        n_heads: int = 1,
+        n_kv_heads: int | None = None,
+        d_key: int | None = None,
+        d_value: int | None = None,
+        score: Score | None = None,
+        project: str = "qkvo",
+        bias: bool = True,
+        rotary: Rotary | None = None,
+        distance: RelativeBias | ALiBi | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        d_memory = d_query if d_memory is None else d_memory
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads or n_heads
+        assert self.n_heads % self.n_kv_heads == 0
+        d_key = d_query // n_heads if d_key is None else d_key
+        d_value = d_key if d_value is None else d_value
+        if "v" not in project:
+            d_value = d_memory // self.n_kv_heads
+        self.d_out = d_query if "o" in project else n_heads * d_value
+        self.score = ScaledDot() if score is None else score
+        self.q = Linear(d_query, n_heads * d_key, bias=bias) if "q" in project else None
+        self.k = Linear(d_memory, self.n_kv_heads * d_key, bias=bias) if "k" in project else None
+        self.v = Linear(d_memory, self.n_kv_heads * d_value, bias=bias) if "v" in project else None
+        self.o = Linear(n_heads * d_value, d_query, bias=bias) if "o" in project else None
+        self.rotary, self.distance, self.dropout = rotary, distance, dropout
+
+    def remember(self, memory_BKD: Tensor, positions_BK: Tensor | None = None) -> Growing:
+        """The keys and values of a memory, for use now and later.
+
+        Positions are 0, 1, 2 … unless given; what is to be appended to an earlier memory must give them.
+        """
+        k_BGKE = _split(memory_BKD if self.k is None else self.k(memory_BKD), self.n_kv_heads)
+        v_BGKW = _split(memory_BKD if self.v is None else self.v(memory_BKD), self.n_kv_heads)
+        if self.rotary is not None:
+            k_BGKE = self.rotary(k_BGKE, _positions(positions_BK, 0, memory_BKD))
+        return Growing(k_BGKE, v_BGKW, positions_BK)
+
+    def forward(
+        self,
+        x_BQD: Tensor,
+        memory: Static | None = None,
+        *,
+        mask: Mask = FULL,
+        positions_BQ: Tensor | None = None,
+    ) -> Tensor:
+        """Attend from x to `memory`, or to x itself when there is none.
+
+        A memory may have fewer rows than x: then its rows are sources and x holds their beams, one query
+        each. They are laid side by side as queries of one source, so no key is ever copied per beam.
+        """
+        memory = self.remember(x_BQD, positions_BQ) if memory is None else memory
+        rows, sources = x_BQD.shape[0], memory.k_BGKE.shape[0]
+        if rows != sources:
+            assert x_BQD.shape[1] == 1, "beams come one query each"
+            assert not mask.by_query, "beams see the same keys"
+            assert (self.rotary, self.distance) == (None, None), (
+                "beams stand at one position, not side by side"
+            )
+            beside: Tensor = self(x_BQD.reshape(sources, rows // sources, -1), memory, mask=mask)
+            return beside.reshape(rows, 1, -1)
+        q_BHQE = _split(x_BQD if self.q is None else self.q(x_BQD), self.n_heads)
+        offset = memory.k_BGKE.shape[2] - q_BHQE.shape[2]
+        if self.rotary is not None:
+            q_BHQE = self.rotary(q_BHQE, _positions(positions_BQ, offset, x_BQD))
+        out_BHQW = attend(
+            q_BHQE,
+            memory.k_BGKE,
+            memory.v_BGKW,
+            score=self.score,
+            mask=mask,
+            bias=self._bias(x_BQD, memory, positions_BQ, offset),
+            tap=self.tap,
+            dropout=self.dropout if self.training else 0.0,
+        )
+        out_BQD = out_BHQW.transpose(1, 2).flatten(2)
+        return out_BQD if self.o is None else self.o(out_BQD)
+
+    def _bias(self, x_BQD: Tensor, memory: Static, positions_BQ: Tensor | None, offset: int) -> Bias | None:
+        distance = self.distance
+        if distance is None:
+            return None
+        query_BQ = _positions(positions_BQ, offset, x_BQD)
+        key_BK = memory.positions_BK
+        if key_BK is None:
+            key_BK = torch.arange(memory.k_BGKE.shape[2], device=x_BQD.device)[None]
+        return lambda rows: distance(query_BQ[:, rows.start : rows.stop], key_BK)
+
+
+def _split(x_BTD: Tensor, n_heads: int) -> Tensor:
+    return torch.unflatten(x_BTD, -1, (n_heads, -1)).transpose(1, 2)
+
+
+def _positions(positions_BT: Tensor | None, offset: int, x_BTD: Tensor) -> Tensor:
+    if positions_BT is not None:
+        return positions_BT
+    return torch.arange(offset, offset + x_BTD.shape[1], device=x_BTD.device)[None]

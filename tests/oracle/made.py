@@ -1,0 +1,33 @@
+"""A record of every tensor that comes into being: who claims that a tensor is never made must show it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+class Made(TorchDispatchMode):
+    """Records the shape of all that any operation gives back, forward and backward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[int, ...]] = []
+        self.operations: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        self.shapes += [tuple(leaf.shape) for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
+        self.operations.append(str(func))
+        return made
+
+    @property
+    def sizes(self) -> set[int]:
+        return {torch.Size(shape).numel() for shape in self.shapes}
+
+    def count(self, operation: str) -> int:
+        return sum(operation in name for name in self.operations)
