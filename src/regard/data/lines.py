@@ -1,0 +1,197 @@
+"""Files → lines: found, decompressed, decoded and bounded, or refused with the line and its fault.
+
+Lines end at LF or CR LF and nowhere else: `str.splitlines` also breaks at U+2028, U+0085 and others, and
+one such character would shift an aligned file by a line from there on.
+"""
+
+import codecs
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from regard.errors import DataError, did_you_mean
+
+MAX_LINE_BYTES = 1_000_000
+MAX_SHOWN = 1000
+"""Characters kept of a line that was refused."""
+SHIPPED = "regard:"
+SAMPLES = Path(__file__).parents[1] / "samples"
+UNDECODED = re.compile("[\ud800-\udfff]")
+
+Refuse = Callable[[DataError], None]
+"""What happens to a record that cannot be used: raise, or note the fault and go on with the next one."""
+
+
+def refuse_at_once(fault: DataError) -> None:
+    raise fault
+
+
+def resolve(path: str, base: Path | None = None) -> Path:
+    """The regular file that `path` names: shipped with us (`regard:NAME/FILE`), absolute, or below `base`."""
+    if path.startswith(SHIPPED):
+        shipped = {f"{file.parent.name}/{file.name}": file for file in sorted(SAMPLES.glob("*/*.gz"))}
+        if path.removeprefix(SHIPPED) not in shipped:
+            raise DataError(f"{path}: not shipped with regard; shipped are {', '.join(shipped)}")
+        return shipped[path.removeprefix(SHIPPED)]
+    file = (base or Path()) / path
+    try:
+        if file.is_file():
+            return file
+        if file.exists():
+            raise DataError(f"{path}: is a {'folder' if file.is_dir() else 'special file'}, not a data file")
+        siblings = (
+            [sibling.name for sibling in islice(file.parent.iterdir(), 1000)] if file.parent.is_dir() else []
+        )
+    except OSError as fault:
+        raise DataError(f"{path}: cannot be read ({fault.strerror})") from fault
+    raise DataError(f"{path}: no such file{nearest(file.name, siblings)}")
+
+
+def fingerprint(paths: Sequence[str], base: Path | None = None) -> str:
+    """SHA-256 over the files' own SHA-256 sums: equal when the same bytes come in the same files' order."""
+    total = hashlib.sha256()
+    for path in paths:
+        file = resolve(path, base)
+        try:
+            with file.open("rb") as stream:
+                total.update(hashlib.file_digest(stream, "sha256").digest())
+        except OSError as fault:
+            raise DataError(f"{path}: cannot be read ({fault.strerror})") from fault
+    return total.hexdigest()
+
+
+def lines(
+    file: str,
+    *,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+    refuse: Refuse = refuse_at_once,
+) -> Iterator[str]:
+    """The decoded lines of one file without their ends; memory stays bounded whatever the file holds."""
+    path = resolve(file, base)
+    try:
+        raw = gzip.GzipFile(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    except OSError as fault:
+        raise DataError(f"{file}: cannot be read ({fault.strerror})") from fault
+    text = stream_lines(raw, file, encoding=encoding, refuse=refuse)
+    first = next(text, None)
+    if first is None:
+        raise DataError(f"{file}: is empty")
+    yield first
+    yield from text
+
+
+def stream_lines(
+    raw: gzip.GzipFile | BinaryIO,
+    name: str,
+    *,
+    encoding: str = "utf-8",
+    refuse: Refuse = refuse_at_once,
+) -> Iterator[str]:
+    """The decoded lines of an open stream, which is closed at its end; `name` is what errors call it.
+
+    A refused line keeps its place: with replacement characters, or cut short.
+    """
+    number = 0
+    try:
+        with raw:
+            codec = _codec(name, encoding)
+            text = TextIOWrapper(raw, encoding=codec, errors="surrogateescape", newline="\n")
+            while line := text.readline(MAX_LINE_BYTES + len("\r\n")):
+                number += 1
+                if fault := _line_fault(f"{name}:{number}", line, text, codec, encoding):
+                    refuse(fault)
+                    line = UNDECODED.sub("\ufffd", line[:MAX_SHOWN]).replace("\0", "\ufffd")
+                yield line.removesuffix("\n").removesuffix("\r")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as damage:
+        raise DataError(
+            f"{name}: damaged gzip data after line {number} ({damage}); get the file again"
+        ) from damage
+    except OSError as damage:
+        raise DataError(f"{name}: cannot be read ({damage.strerror})") from damage
+    except UnicodeError as damage:
+        raise DataError(f"{name}: cannot be read as {encoding} after line {number} ({damage})") from damage
+
+
+def _codec(file: str, encoding: str) -> str:
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(name)
+    except (LookupError, ValueError) as fault:
+        raise DataError(
+            f"{file}: data.encoding = {encoding!r} is not a text encoding Python knows"
+        ) from fault
+    return "utf-8-sig" if name == "utf-8" else name
+
+
+def _encoded(text: str, codec: str) -> bytes:
+    """The very bytes that were decoded to `text`, without a byte order mark."""
+    return text.encode(codec, "surrogateescape")[len("".encode(codec)) :]
+
+
+def _line_fault(where: str, line: str, rest: TextIOWrapper, codec: str, encoding: str) -> DataError | None:
+    """Why a line cannot be text, if so; the rest of one that is too long is read past."""
+    if len(line) > MAX_LINE_BYTES // 4 and (size := _whole_size(line, rest, codec)) > MAX_LINE_BYTES:
+        measured = f"{size:,}" if size < 100 * MAX_LINE_BYTES else f"over {size:,}"
+        return DataError(
+            f"{where}: the line has {measured} bytes, the limit is {MAX_LINE_BYTES:,}; split or drop it"
+        )
+    if undecoded := UNDECODED.search(line):
+        return _wrong_bytes(where, line, undecoded.start(), codec, encoding)
+    if "\0" in line:
+        return DataError(
+            f"{where}: holds a NUL character, so it is no {encoding} text; "
+            'for UTF-16 set data.encoding = "utf-16-le" or "utf-16-be"'
+        )
+    return None
+
+
+def _whole_size(line: str, rest: TextIOWrapper, codec: str) -> int:
+    """In bytes, measured in bounded pieces; counting is given up a hundred limits later."""
+    size = len(_encoded(line.rstrip("\r\n"), codec))
+    if size > MAX_LINE_BYTES:
+        while not line.endswith("\n") and (line := rest.readline(MAX_LINE_BYTES)):
+            size += len(_encoded(line.rstrip("\r\n"), codec))
+            if size >= 100 * MAX_LINE_BYTES:
+                break
+    return size
+
+
+def _wrong_bytes(where: str, line: str, index: int, codec: str, encoding: str) -> DataError:
+    raw, offset = _encoded(line, codec), len(_encoded(line[:index], codec))
+    likely = _likely_encoding(raw)
+    if raw.startswith(b"\x1f\x8b"):
+        remedy = "the file is gzip-compressed, so its name must end in .gz"
+    elif likely:
+        remedy = f'the line is valid {likely}: set data.encoding = "{likely}" or convert the file to UTF-8'
+    else:
+        remedy = 'declare the encoding (such as data.encoding = "gb18030") or convert the file to UTF-8'
+    return DataError(
+        f"{where}: byte {offset + 1} of the line (0x{raw[offset]:02x}) is not valid {encoding}; {remedy}"
+    )
+
+
+def _likely_encoding(raw: bytes) -> str | None:
+    """UTF-16 by its mark; GB 18030 if it decodes and most characters take two high bytes, unlike Latin-1."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if sum(byte > 0x7F for byte in raw) >= 1.5 * sum(char > "\x7f" for char in text):
+            return encoding
+    return None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Only the nearest name: a folder or a header may hold too many to list."""
+    return did_you_mean(name, get_close_matches(name, list(known), n=1, cutoff=0.5))

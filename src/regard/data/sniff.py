@@ -1,0 +1,287 @@
+"""What are these files? The guess behind `regard init`, with its reasons in plain words.
+
+Names come before statistics: a split is told by a word in the file name, a role by a header or JSON key.
+What names leave open, a sample of rows decides: a column of few, short, recurring values is a label;
+columns of words are text. The user can always overrule: whatever is given explicitly is not guessed.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, mode, quantiles
+from typing import Literal, TypeVar
+
+from regard.data.lines import lines
+from regard.data.source import (
+    Column,
+    Row,
+    aligned_cells,
+    file_cells,
+    file_format,
+    file_objects,
+    named_like,
+    read_rows,
+)
+from regard.errors import DataError, did_you_mean
+
+Task = Literal["translate", "classify"]
+ROLES: dict[Task, tuple[str, str]] = {"translate": ("source", "target"), "classify": ("text", "label")}
+SPLITS = {
+    "train": {"train", "trn", "training"},
+    "valid": {"valid", "val", "dev", "validation"},
+    "test": {"test", "tst"},
+}
+LANGUAGES = re.compile(
+    "ar|cs|de|en|es|fa|fi|fr|he|hi|hu|id|it|ja|ko|nl|pl|pt|ro|ru|sv|th|tr|uk|vi|zh|cmn|eng|deu|fra|spa|jpn|"
+    "arabic|chinese|czech|dutch|english|finnish|french|german|greek|hebrew|hindi|hungarian|italian|japanese|"
+    "korean|mandarin|polish|portuguese|romanian|russian|spanish|swedish|thai|turkish|vietnamese|中文|汉语|英文|英语",
+    re.IGNORECASE,
+)
+MAX_SAMPLE = 4000
+MAX_LABEL_CHARS = 40
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What `regard init` writes into a recipe, and why."""
+
+    task: Task
+    train: tuple[str, ...]
+    valid: tuple[str, ...] | None
+    test: tuple[str, ...] | None
+    columns: dict[str, Column | None]
+    n_rows: int
+    """Rows of the training files."""
+    sample: tuple[Row, ...]
+    lengths: dict[str, tuple[int, int]]
+    """Role → median and 95th percentile, in characters."""
+    reasons: tuple[str, ...]
+
+
+def sniff(
+    files: Sequence[str],
+    *,
+    task: str | None = None,
+    columns: Mapping[str, Column] | None = None,
+    encoding: str = "utf-8",
+) -> Guess:
+    """Groups `files` into splits and tells their task and columns; whatever is given is not guessed.
+
+    Raises DataError, with the way to say it explicitly, where it cannot tell.
+    """
+    splits, reasons = _splits(files)
+    train = splits["train"]
+    given = dict(columns or {})
+    table = _sample_columns(train, encoding, named=any(isinstance(column, str) for column in given.values()))
+    told = _known_task(task, given) or _guess_task(train, table)
+    chosen, why = _fill_roles(train, told, table, given)
+    for others in (splits["valid"], splits["test"]):
+        if others:
+            next(read_rows(others, chosen, encoding=encoding))
+    rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding))
+    return Guess(
+        task=told,
+        train=train,
+        valid=splits["valid"] or None,
+        test=splits["test"] or None,
+        columns=chosen,
+        n_rows=n_rows,
+        sample=tuple(rows[:3]),
+        lengths={role: _median_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
+        reasons=(*reasons, f"The task is to {told}.", *why),
+    )
+
+
+def _splits(files: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Files by the split word in their names; without any such word all of them are for training."""
+    if not files:
+        raise DataError("no files are given; try: regard init train.tsv, or regard init train.en train.de")
+    if len({file_format(file) == "text" for file in files}) > 1:
+        raise DataError(f"plain text and files of records are mixed in {', '.join(files)}; give one kind")
+    groups: dict[str, list[str]] = {split: [] for split in SPLITS}
+    unnamed: list[str] = []
+    for file in files:
+        split = next((split for split, words in SPLITS.items() if words & set(_words(file))), None)
+        (groups[split] if split else unnamed).append(file)
+    if not groups["train"]:
+        groups["train"], unnamed = unnamed, []
+    if unnamed:
+        raise DataError(f"{unnamed[0]}: train, valid or test? Put one of these words into the file's name")
+    if not groups["train"]:
+        raise DataError(f"no training file among {', '.join(files)}; name one like train.tsv")
+    reasons = [f"{', '.join(group)}: for {split}, by name." for split, group in groups.items() if group]
+    if not any(SPLITS["train"] & set(_words(file)) for file in files):
+        reasons[0] = f"{', '.join(groups['train'])}: for training, as their names say nothing else."
+    if file_format(files[0]) == "text":
+        groups = {split: _like_training(groups["train"], group) for split, group in groups.items()}
+    return {split: tuple(group) for split, group in groups.items()}, reasons
+
+
+def _words(file: str) -> list[str]:
+    return re.findall(r"[a-z]+", Path(file).name.lower())
+
+
+def _like_training(train: list[str], group: list[str]) -> list[str]:
+    """Parallel files in the order of the training files, told apart by the words only one of those has."""
+    if group and len(group) != len(train):
+        raise DataError(
+            f"{', '.join(group)}: {len(group)} files, but training has {len(train)}; give one set"
+        )
+    words = [set(_words(file)) for file in train]
+    marks = [own - set().union(*(other for other in words if other is not own)) for own in words]
+    found = [[file for file in group if mark and mark <= set(_words(file))] for mark in marks]
+    return [file for [file] in found] if all(len(match) == 1 for match in found) else group
+
+
+def _sample_columns(files: Sequence[str], encoding: str, named: bool) -> dict[Column, list[str]]:
+    """Column → values of a sample of rows: the first of several shards, all of several text files.
+
+    Keys are names where there is a header, else numbers; those of text files number the files.
+    """
+    texts = [lines(file, encoding=encoding) for file in files]
+    if file_format(files[0]) == "jsonl":
+        objects, n_rows = _thin(record for _, record in file_objects(files[0], texts[0]))
+        table = _object_columns(objects)
+    else:
+        plain = file_format(files[0]) == "text"
+        rows = aligned_cells(files, texts) if plain else file_cells(files[0], texts[0])
+        cells, n_rows = _thin([cell.strip() for cell in row] for _, row in rows)
+        table = _cell_columns(cells, header=False if plain else named or None)
+    if not n_rows or (table and not any(table.values())):
+        raise DataError(f"{files[0]}: holds no records, only a header or blank lines")
+    return table
+
+
+def _object_columns(objects: Sequence[Mapping[str, object]]) -> dict[Column, list[str]]:
+    """Only the keys that hold text, numbers (read as text) or truth values in every object."""
+    scalars = [{key: value for key, value in row.items() if isinstance(value, str | bool)} for row in objects]
+    first = next(iter(scalars), {})
+    shared = [key for key in first if key.isprintable() and all(key in row for row in scalars)]
+    return {key: [str(row[key]) for row in scalars] for key in shared}
+
+
+def _cell_columns(cells: Sequence[Sequence[str]], header: bool | None) -> dict[Column, list[str]]:
+    """Of the rows of the usual width; others are for `read_rows` to refuse, if what they lack is wanted."""
+    width = mode(map(len, cells)) if cells else 0
+    columns = list(zip(*(row for row in cells if len(row) == width), strict=True))
+    if header or (header is None and columns and _is_header(columns)):
+        return {name: values for name, *values in columns}
+    return {number: list(values) for number, values in enumerate(columns, 1)}
+
+
+def _thin(items: Iterable[Item]) -> tuple[list[Item], int]:
+    """At most MAX_SAMPLE items, evenly spaced over all of them (files are often sorted), and their number."""
+    kept: list[Item] = []
+    stride, number = 1, 0
+    for number, item in enumerate(items, 1):
+        if (number - 1) % stride == 0:
+            kept.append(item)
+        if len(kept) > MAX_SAMPLE:
+            kept, stride = kept[::2], stride * 2
+    return kept, number
+
+
+def _is_header(columns: Sequence[Sequence[str]]) -> bool:
+    """Known names, names of languages, or short cells of which one never recurs among the labels below it."""
+    first = [values[0] for values in columns]
+    if any(named_like(role, first) for roles in ROLES.values() for role in roles):
+        return True
+    if sum(LANGUAGES.fullmatch(name) is not None for name in first) >= 2:
+        return True
+    alone = (_is_label(below) and name not in below and not name.isdigit() for name, *below in columns)
+    return max(map(len, first)) <= MAX_LABEL_CHARS and any(alone)
+
+
+def _is_label(values: Sequence[str]) -> bool:
+    distinct = len(set(values))
+    return 2 <= distinct <= max(2, min(50, len(values) // 10)) and max(map(len, values)) <= MAX_LABEL_CHARS
+
+
+def _is_text(values: Sequence[str]) -> bool:
+    """Mostly words: neither labels nor the numbers of an index."""
+    return not _is_label(values) and fmean(any(map(str.isalpha, value)) for value in values) > 0.5
+
+
+def _known_task(task: str | None, given: Mapping[str, Column]) -> Task | None:
+    """The task that was named, or the one whose roles were."""
+    if task is not None and task not in ROLES:
+        raise DataError(f"unknown task {task}{did_you_mean(task, ROLES)}")
+    possible = [name for name, roles in ROLES.items() if task in (None, name) and set(given) <= set(roles)]
+    if not possible:
+        roles = "; ".join(f"{name} has {' and '.join(roles)}" for name, roles in ROLES.items())
+        raise DataError(f"no task has columns for {' and '.join(given)}: {roles}")
+    return possible[0] if task or given else None
+
+
+def _guess_task(files: Sequence[str], table: Mapping[Column, list[str]]) -> Task:
+    names = [column for column in table if isinstance(column, str)]
+    hits = {task: sum(named_like(role, names) is not None for role in roles) for task, roles in ROLES.items()}
+    texts = sum(map(_is_text, table.values()))
+    if hits["translate"] != hits["classify"]:
+        return "translate" if hits["translate"] > hits["classify"] else "classify"
+    if texts and any(map(_is_label, table.values())):
+        return "classify"
+    if texts >= 2:
+        return "translate"
+    raise _cannot_tell(files, table)
+
+
+def _fill_roles(
+    files: Sequence[str], task: Task, table: Mapping[Column, list[str]], given: Mapping[str, Column]
+) -> tuple[dict[str, Column | None], list[str]]:
+    """Each role's column, as given, by its name, or by statistics; with the reason for each."""
+    plain = file_format(files[0]) == "text"
+    keys = list(table)
+    chosen: dict[str, Column | None] = dict.fromkeys(ROLES[task])
+    reasons = []
+    for role in chosen:
+        column = given.get(role)
+        if isinstance(column, int) and 1 <= column <= len(keys):
+            column = keys[column - 1]
+        chosen[role] = column or named_like(role, [key for key in keys if isinstance(key, str)])
+        if chosen[role] is not None:
+            reasons.append(f"Column {chosen[role]} is the {role}, {'as given' if column else 'by its name'}.")
+    for role in sorted(chosen):  # label before text, source before target
+        if chosen[role] is None:
+            rest = {key: values for key, values in table.items() if key not in chosen.values()}
+            picked, why = _pick(role, rest)
+            if picked is None:
+                raise _cannot_tell(files, table)
+            chosen[role] = picked
+            shown = files[int(picked) - 1] if plain else f"Column {picked}"
+            reasons.append(f"{shown} is the {role}: {why}.")
+    in_order = plain and list(chosen.values()) == [1, 2]
+    return dict.fromkeys(chosen) if in_order else chosen, reasons
+
+
+def _pick(role: str, rest: Mapping[Column, list[str]]) -> tuple[Column | None, str]:
+    labels = [column for column, values in rest.items() if _is_label(values)]
+    texts = [column for column, values in rest.items() if _is_text(values)]
+    if role == "label" and len(labels) == 1:
+        return labels[0], f"it holds only {len(set(rest[labels[0]]))} different short values"
+    if role == "text" and texts:
+        return max(texts, key=lambda column: fmean(map(len, rest[column]))), "it holds the longest texts"
+    if role in ROLES["translate"] and texts:
+        return texts[0], "it holds text, and the order decides the direction"
+    if len(rest) == 1:
+        return next(iter(rest)), "it is the only one left"
+    return None, ""
+
+
+def _cannot_tell(files: Sequence[str], table: Mapping[Column, list[str]]) -> DataError:
+    seen = [
+        f"column {column} ({len(set(values))} different values, mean length {fmean(map(len, values)):.0f})"
+        for column, values in list(table.items())[:8]
+    ]
+    return DataError(
+        f"{', '.join(files)}: cannot tell the task or its columns from {', '.join(seen) or 'these fields'}; "
+        f"say them, as in: regard init {' '.join(files)} --task classify --text COLUMN --label COLUMN, "
+        "or --task translate --source COLUMN --target COLUMN"
+    )
+
+
+def _median_and_tail(lengths: Sequence[int]) -> tuple[int, int]:
+    twentieths = quantiles(lengths, n=20, method="inclusive") if len(lengths) > 1 else [lengths[0]] * 19
+    return round(twentieths[9]), round(twentieths[18])

@@ -1,0 +1,245 @@
+"""Lines → rows, lazily: aligned text files, TSV, CSV and JSON lines, each plain or `.gz`.
+
+The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`; anything else is plain text, one record
+per line). A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if,
+some column is given by name, or a cell of its first line is the name of a wanted role or one of its
+SYNONYMS. A role whose column is not given takes the column named like it; without a header, the first
+column that no other role claims. Plain text files beside one another are the columns of one table.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, zip_longest
+from pathlib import Path
+
+from regard.data.lines import UNDECODED, Refuse, lines, nearest, refuse_at_once
+from regard.errors import DataError
+
+SYNONYMS = {
+    "source": ("source", "src", "原文"),
+    "target": ("target", "tgt", "trg", "translation", "译文"),
+    "text": ("text", "sentence", "review", "document", "文本", "句子"),
+    "label": ("label", "class", "category", "sentiment", "标签", "类别"),
+}
+
+Column = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record of the user's data, and where it came from."""
+
+    fields: dict[str, str]
+    file: str
+    line: int
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def read_rows(
+    paths: Sequence[str],
+    columns: Mapping[str, Column | None],
+    *,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+    refuse: Refuse = refuse_at_once,
+) -> Iterator[Row]:
+    """Yields the rows of aligned text files (one per role), or of files of records, one after another.
+
+    `columns` maps each wanted role to its column, None where the file shall tell. `base` is the folder
+    that relative paths start from. Fields lose surrounding white space; empty ones are for the task to judge.
+    """
+    if not paths:
+        raise DataError(f"no data files are given for {', '.join(columns)}")
+    plain = [path for path in paths if file_format(path) == "text"]
+    if plain and len(plain) < len(paths):
+        raise DataError(f"{plain[0]}: plain text cannot be mixed with files of records ({', '.join(paths)})")
+    texts = [lines(file, encoding=encoding, base=base, refuse=refuse) for file in paths]
+    if plain and len(columns) > 1:
+        if len(paths) != len(columns):
+            raise DataError(
+                f"{', '.join(paths)}: plain text needs one file for each of {', '.join(columns)}, "
+                f"but the number of files is {len(paths)}"
+            )
+        yield from _table_rows(paths[0], aligned_cells(paths, texts, refuse), columns, refuse)
+        return
+    for file, text in zip(paths, texts, strict=True):
+        row = None
+        if file_format(file) == "jsonl":
+            rows = _object_rows(file, file_objects(file, text, refuse), columns, refuse)
+        else:
+            rows = _table_rows(file, file_cells(file, text), columns, refuse)
+        for row in rows:
+            yield row
+        if row is None:
+            raise DataError(f"{file}: holds no records, only a header or blank lines")
+
+
+def file_format(path: str) -> str:
+    """`tsv`, `csv`, `jsonl` or `text`, by the suffix below `.gz`."""
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    return {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}.get(suffix, "text")
+
+
+def aligned_cells(
+    files: Sequence[str], texts: Sequence[Iterator[str]], refuse: Refuse = refuse_at_once
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number and one cell per file, for text files that belong together line by line."""
+    for number, found in enumerate(zip_longest(*texts), 1):
+        cells = [cell for cell in found if cell is not None]
+        if len(cells) < len(files):
+            pairs = zip(found, texts, strict=True)
+            counts = [number - (cell is None) + sum(1 for _ in rest) for cell, rest in pairs]
+            longest, shortest = counts.index(max(counts)), counts.index(min(counts))
+            refuse(
+                DataError(
+                    f"{files[longest]} has {counts[longest]:,} lines but {files[shortest]} has "
+                    f"{counts[shortest]:,}: {files[longest]}:{number} is the first without a partner"
+                )
+            )
+            return
+        yield number, cells
+
+
+def file_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each record of a TSV, CSV or plain text file, a header included."""
+    match file_format(file):
+        case "csv":
+            return _csv_cells(file, text)
+        case "tsv":
+            return ((number, line.split("\t")) for number, line in enumerate(text, 1) if line.strip(" "))
+        case _:
+            return ((number, [line]) for number, line in enumerate(text, 1))
+
+
+def _csv_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """A record may span lines and is known by its first; `csv` bounds a field at 131,072 characters."""
+    reader = csv.reader((line + "\n" for line in text), strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as fault:
+        raise DataError(
+            f"{file}:{start}: not valid CSV ({fault}); is a quote left open or not doubled?"
+        ) from fault
+
+
+def _table_rows(
+    file: str,
+    table: Iterator[tuple[int, list[str]]],
+    columns: Mapping[str, Column | None],
+    refuse: Refuse,
+) -> Iterator[Row]:
+    first = next(table, None)
+    if first is None:
+        return
+    names = [cell.strip() for cell in first[1]]
+    has_header = file_format(file) != "text" and any(
+        isinstance(column, str) or named_like(role, names) for role, column in columns.items()
+    )
+    places = _places(file, columns, names if has_header else None)
+    width = max(places.values(), default=0) + 1
+    for line, cells in table if has_header else chain([first], table):
+        if len(cells) < width:
+            between = {"tsv": "a tab", "csv": "a comma"}.get(file_format(file), "a line end")
+            refuse(
+                DataError(
+                    f"{file}:{line}: {len(cells)} cells found, {width} needed; "
+                    f"{between} must stand between cells"
+                )
+            )
+            continue
+        yield Row({role: cells[place].strip() for role, place in places.items()}, file, line)
+
+
+def _places(file: str, columns: Mapping[str, Column | None], header: list[str] | None) -> dict[str, int]:
+    """Role → index of its cell."""
+    taken = {column - 1 for column in columns.values() if isinstance(column, int)}
+    free = (place for place in count() if place not in taken)
+    places = {}
+    for role, column in columns.items():
+        if isinstance(column, int):
+            if column < 1:
+                raise DataError(f"{file}: column {column} for {role} does not exist; columns count from 1")
+            places[role] = column - 1
+        elif header is not None:
+            places[role] = header.index(_name(file, role, column, header))
+        elif column is None:
+            places[role] = next(free)
+        else:
+            raise DataError(
+                f"{file}: plain text has no column named {column}; leave out the column of {role}"
+            )
+    return places
+
+
+def file_objects(
+    file: str, text: Iterator[str], refuse: Refuse = refuse_at_once
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Line number and object of each line of a JSON lines file."""
+    for number, line in enumerate(text, 1):
+        if not line.strip():
+            continue
+        try:
+            # Numbers keep their spelling: a label 1.0 stays "1.0", and huge ones cost nothing.
+            record = json.loads(line, parse_int=str, parse_float=str)
+        except (ValueError, RecursionError) as fault:
+            refuse(DataError(f"{file}:{number}: not valid JSON ({fault})"))
+            continue
+        if not isinstance(record, dict):
+            refuse(DataError(f"{file}:{number}: each line must be a JSON object, such as {{'text': '…'}}"))
+            continue
+        yield number, record
+
+
+def _object_rows(
+    file: str,
+    objects: Iterable[tuple[int, dict[str, object]]],
+    columns: Mapping[str, Column | None],
+    refuse: Refuse,
+) -> Iterator[Row]:
+    for line, record in objects:
+        where = f"{file}:{line}"
+        try:
+            names = {role: _name(where, role, column, list(record)) for role, column in columns.items()}
+            fields = {role: _scalar(where, name, record[name]) for role, name in names.items()}
+        except DataError as fault:
+            refuse(fault)
+            continue
+        yield Row(fields, file, line)
+
+
+def _scalar(where: str, name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        kind = {dict: "an object", list: "an array", float: "not a number"}.get(type(value), "null")
+        raise DataError(f"{where}: {name} is {kind}; it must be a string, a number, true or false")
+    if "\0" in value or UNDECODED.search(value):
+        raise DataError(f"{where}: {name} holds an escaped NUL or half of a surrogate pair, which is no text")
+    return value.strip()
+
+
+def _name(where: str, role: str, column: Column | None, names: Sequence[str]) -> str:
+    """The column that holds `role`: the given one, or the one named like the role."""
+    found = named_like(role, names) if column is None else column
+    if found in names and isinstance(found, str):
+        return found
+    wanted = f"column {column}" if column is not None else f"column named like {role}"
+    shown = ["".join(filter(str.isprintable, name[:40])) for name in names[:20]]
+    raise DataError(
+        f"{where}: no {wanted}; there are {', '.join(shown)}{nearest(str(column or role), shown)}"
+    )
+
+
+def named_like(role: str, names: Iterable[str]) -> str | None:
+    """The first of `names` that is the role's own name or a synonym of it."""
+    spelled = {name.lower(): name for name in names}
+    return next((spelled[name] for name in SYNONYMS.get(role, (role,)) if name in spelled), None)

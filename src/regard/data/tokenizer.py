@@ -1,0 +1,135 @@
+"""Text to ids and back, with the place of every piece in the text; kept as one plain tokenizer.json."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import tokenizers as hf
+from tokenizers import models
+
+from regard.data.vocabulary import (
+    BOS,
+    BYTES,
+    EOS,
+    FIRST_BYTE,
+    PAD,
+    SPECIALS,
+    UNK,
+    TokenizerConfig,
+    learn,
+    refuse_surrogates,
+)
+from regard.data.writing import UNKNOWN
+from regard.errors import CheckpointError
+
+__all__ = ["BOS", "EOS", "PAD", "UNK", "Encoded", "Tokenizer", "TokenizerConfig"]
+
+MAX_FILE_BYTES = 128 * 2**20
+UNSEEN = "\U000103d5"  # OLD PERSIAN NUMBER HUNDRED
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Ids without BOS and EOS; `text[start:end]` is what each stands for, without the space before it."""
+
+    ids: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]
+
+
+class Tokenizer:
+    def __init__(self, inner: hf.Tokenizer) -> None:
+        self._inner = inner
+        spells_bytes = inner.id_to_token(FIRST_BYTE) == BYTES[0]
+        self.byte_ids = range(FIRST_BYTE, FIRST_BYTE + len(BYTES)) if spells_bytes else range(0)
+        """Ids that spell one byte of a character too rare to have been learnt."""
+
+    @classmethod
+    def train(cls, config: TokenizerConfig, texts: Iterable[str]) -> Self:
+        return cls(learn(config, texts))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        inner = _read(path)
+        if not _is_ours(inner):
+            raise CheckpointError(f"{path}: a tokenizer, but not one of regard; train it here or convert it")
+        return cls(inner)
+
+    def save(self, path: Path) -> None:
+        path.write_text(self._inner.to_str(pretty=True), encoding="utf-8")
+
+    def __len__(self) -> int:
+        return self._inner.get_vocab_size()
+
+    def encode(self, text: str) -> Encoded:
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoded]:
+        return [self._locate(text, found) for text, found in zip(texts, self._cut(texts), strict=True)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
+        return self._inner.decode([i for i in ids if i not in (PAD, BOS, EOS)], skip_special_tokens=False)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A label for each id, without marks of spacing; a byte reads `<0xE4>`, a lone space `␣`."""
+        names = [self._inner.id_to_token(i) or UNKNOWN for i in ids]
+        if isinstance(self._inner.model, models.WordPiece):
+            return [name.removeprefix("##") for name in names]
+        return [name.removeprefix(" ") or "␣" for name in names]
+
+    def unknown_rate(self, texts: Sequence[str]) -> float:
+        """The share of pieces that are `<unk>`."""
+        found = [each.ids for each in self._cut(texts)]
+        return sum(ids.count(UNK) for ids in found) / max(1, sum(map(len, found)))
+
+    def _cut(self, texts: Sequence[str]) -> list[hf.Encoding]:
+        refuse_surrogates(texts)
+        return self._inner.encode_batch(list(texts), add_special_tokens=False)
+
+    def _locate(self, text: str, found: hf.Encoding) -> Encoded:
+        """Unigram fuses neighbouring characters that it spells in bytes: give each byte its own one again."""
+        spans: list[tuple[int, int]] = []
+        fused, place = (0, 0), 0
+        for piece, span in zip(found.ids, found.offsets, strict=True):
+            if piece in self.byte_ids and span[1] - span[0] > 1:
+                begins_a_character = (piece - FIRST_BYTE) & 0xC0 != 0x80
+                if span != fused:
+                    fused, place = span, span[0]
+                elif begins_a_character:
+                    place = min(place + 1, span[1] - 1)
+                span = (place, place + 1)
+            spans.append(_without_space(text, *span))
+        return Encoded(tuple(found.ids), tuple(spans))
+
+
+def _without_space(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    return start, end
+
+
+def _is_ours(inner: hf.Tokenizer) -> bool:
+    """Nothing that a text could trigger, and ids without gaps, as an embedding needs them."""
+    names = inner.get_vocab()
+    return (
+        tuple(map(inner.id_to_token, range(len(SPECIALS)))) == SPECIALS
+        and sorted(names.values()) == list(range(len(names)))
+        and not (inner.get_added_tokens_decoder() or inner.truncation or inner.padding)
+    )
+
+
+def _read(path: Path) -> hf.Tokenizer:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
+    try:
+        inner = hf.Tokenizer.from_buffer(content)
+        inner.encode(UNSEEN)  # some damage shows only at the first unknown character
+    except Exception as error:  # the library has no class of its own for this
+        raise CheckpointError(f"{path}: not a tokenizer.json, or a damaged one ({error})") from error
+    return inner

@@ -1,0 +1,148 @@
+"""Learn a vocabulary from the user's own text: the same texts always give the same pieces with the same ids.
+
+The trainers of the `tokenizers` library are used where they keep that promise (`unigram.py` says where not).
+Special pieces are entries of the vocabulary and nothing more: they are never looked for in a text, so that no
+text can end its own sentence. Characters too rare to learn are spelt in bytes (bpe, unigram) or unknown.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+from tokenizers import Tokenizer, models, trainers
+
+from regard.config import Config
+from regard.data.unigram import learn_pieces
+from regard.data.writing import UNKNOWN, Kind, around, is_segmented
+from regard.errors import DataError
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPECIALS = ("<pad>", UNKNOWN, "<s>", "</s>")
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+FIRST_BYTE = len(SPECIALS)
+
+
+class TokenizerConfig(Config):
+    kind: Kind = "bpe"
+    vocab_size: int = Field(8000, ge=5, le=1_000_000)
+    """Upper bound for all pieces together, with the special ones and the 256 bytes of bpe and unigram."""
+    lowercase: bool = False
+    min_frequency: int = Field(2, ge=1)
+    """Characters, pieces and words seen less often are not learnt."""
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The pieces that need no learning; they have the first ids."""
+        match self.kind:
+            case "bpe" | "unigram":
+                return SPECIALS + BYTES
+            case "char" | "word":
+                return (*SPECIALS, " ")
+            case "wordpiece":
+                return SPECIALS
+
+    @model_validator(mode="after")
+    def _leaves_room(self) -> Self:
+        least = len(self.fixed) + 1
+        if self.vocab_size < least:
+            raise ValueError(
+                f"vocab_size ({self.vocab_size}) must be at least {least} for {self.kind}, "
+                f"which begins with {len(self.fixed)} fixed pieces"
+            )
+        return self
+
+
+def refuse_surrogates(texts: Sequence[str]) -> None:
+    """JSON may hold halves of characters ("\\ud800"), which no other text file can."""
+    for number, text in enumerate(texts, start=1):
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+            raise DataError(
+                f"text {number}, character {error.start + 1}: {half} is half of a surrogate pair; remove it"
+            ) from error
+
+
+def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
+    texts = list(texts)
+    refuse_surrogates(texts)
+    style = partial(around, kind=config.kind, lowercase=config.lowercase, segmented=is_segmented(texts))
+    workshop = style(models.BPE())
+    texts = [workshop.normalizer.normalize_str(text) for text in texts]
+    if not any(map(str.strip, texts)):
+        raise DataError("no text to learn a vocabulary from")
+    match config.kind:
+        case "char" | "word":
+            model = _learn_words(config, workshop, texts)
+        case "bpe":
+            model = _learn_bpe(config, workshop, _without_rare(config, texts))
+        case "unigram":
+            model = _learn_unigram(config, workshop, _without_rare(config, texts))
+        case "wordpiece":
+            model = _learn_wordpiece(config, workshop, _without_rare(config, texts))
+    return style(model)
+
+
+def _learn_words(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
+    counts = _count_words(workshop, texts)
+    words = sorted(counts.keys() - set(config.fixed), key=lambda word: (-counts[word], word))
+    names = [*config.fixed, *(word for word in words if counts[word] >= config.min_frequency)]
+    vocab = {name: i for i, name in enumerate(names[: config.vocab_size])}
+    return models.WordLevel(vocab, unk_token=UNKNOWN)
+
+
+def _learn_bpe(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
+    trainer = trainers.BpeTrainer(**_limits(config), special_tokens=list(config.fixed))
+    found = _train(workshop, trainer, texts)
+    merges = [(left, right) for left, right in found["merges"]]
+    return models.BPE(found["vocab"], merges, unk_token=UNKNOWN, byte_fallback=True)
+
+
+def _learn_unigram(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
+    room = config.vocab_size - len(config.fixed)
+    words = _count_words(workshop, texts)
+    words[" "] += 1  # so that a space is never spelt in bytes
+    pieces = learn_pieces(words, room, config.min_frequency)
+    return models.Unigram([*((name, 0.0) for name in config.fixed), *pieces], UNK, byte_fallback=True)
+
+
+def _learn_wordpiece(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
+    """The trainer numbers its continuation characters in random order, so they are given to it beforehand."""
+    characters = {character for word in _count_words(workshop, texts) for character in word[1:]}
+    continuations = [f"##{character}" for character in sorted(characters)]
+    workshop.model = models.WordPiece(unk_token=UNKNOWN)
+    trainer = trainers.WordPieceTrainer(
+        **_limits(config), special_tokens=[*SPECIALS, *continuations], limit_alphabet=config.vocab_size
+    )
+    return models.WordPiece(_train(workshop, trainer, texts)["vocab"], unk_token=UNKNOWN)
+
+
+def _limits(config: TokenizerConfig) -> dict[str, Any]:
+    return {"vocab_size": config.vocab_size, "min_frequency": config.min_frequency, "show_progress": False}
+
+
+def _train(workshop: Tokenizer, trainer: trainers.Trainer, texts: list[str]) -> dict[str, Any]:
+    workshop.train_from_iterator(texts, trainer)
+    model: dict[str, Any] = json.loads(workshop.to_str())["model"]
+    return model
+
+
+def _count_words(workshop: Tokenizer, texts: list[str]) -> Counter[str]:
+    clean, cut = workshop.normalizer.normalize_str, workshop.pre_tokenizer.pre_tokenize_str
+    return Counter(word for text in texts for word, _ in cut(clean(text)))
+
+
+def _without_rare(config: TokenizerConfig, texts: list[str]) -> list[str]:
+    """The texts with a space for each character not learnt: characters get half of the room at most."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(text)
+    room = (config.vocab_size - len(config.fixed)) // 2
+    common = sorted(counts, key=lambda character: (-counts[character], character))[:room]
+    kept = {" ", *(character for character in common if counts[character] >= config.min_frequency)}
+    blanks = dict.fromkeys(map(ord, counts.keys() - kept), " ")
+    return [text.translate(blanks) for text in texts] if blanks else texts

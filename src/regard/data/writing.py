@@ -1,0 +1,95 @@
+"""How text is cut before pieces are learnt, and how pieces become text again.
+
+In the manner of SentencePiece a word carries the space before it, so that decoding is plain concatenation;
+but the marker is the space itself and not "▁", which a user's text may contain. What differs besides:
+
+- Chinese and Japanese are written without spaces, so a space before ideographs is a piece of its own, and
+  none is put before a text that begins with them. Where a segmenter has put spaces between Chinese words,
+  these are words like any others.
+- Words, ideographs, digits and marks never share a piece. So no text can spell "</s>" or "<0x41>".
+- Runs are bounded: a megabyte without a space takes linear time.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+UNKNOWN = "<unk>"
+Kind = Literal["bpe", "unigram", "wordpiece", "char", "word"]
+
+IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}ー"
+WIDE = IDEOGRAPH + r"\x{3001}-\x{303F}\x{FF01}-\x{FF65}"  # with the marks that are written between ideographs
+BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s*(?=[\u4e00-\u9fff])")
+WHITE_SPACE = r"[\s\x{1C}-\x{1F}]+"  # what str.split() splits on
+MAX_WORD, MAX_IDEOGRAPHS, MAX_REPEATED = 64, 16, 16
+
+
+def is_segmented(texts: Iterable[str]) -> bool:
+    """Whether Chinese words are separated by spaces; they are short, so such gaps are as common as none."""
+    gaps = Counter(bool(gap) for text in texts for gap in BETWEEN_HAN.findall(text))
+    return 2 * gaps[True] > gaps[False]
+
+
+def around(model: models.Model, kind: Kind, *, lowercase: bool, segmented: bool) -> Tokenizer:
+    """A tokenizer that cleans, cuts and joins text in the way of its kind."""
+    tokenizer = Tokenizer(model)
+    if kind == "wordpiece":
+        tokenizer.normalizer = normalizers.BertNormalizer(
+            clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=lowercase
+        )
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = _join_subwords(segmented)
+    else:
+        tokenizer.normalizer = _collapse_spaces(kind, lowercase, segmented)
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_cuts(kind, segmented)), "isolated")
+        tokenizer.decoder = _concatenate(kind)
+    return tokenizer
+
+
+def _collapse_spaces(kind: Kind, lowercase: bool, segmented: bool) -> normalizers.Normalizer:
+    """One space between words and one before the first; nothing else changes, so that decoding is exact."""
+    steps: list[normalizers.Normalizer] = [
+        normalizers.Replace(Regex(WHITE_SPACE), " "),
+        normalizers.Strip(),
+    ]
+    if lowercase:
+        steps.append(normalizers.Lowercase())
+    if kind != "char":
+        begins_with_a_word = r"\A(?=.)" if segmented else rf"\A(?=[^{WIDE}])"
+        steps.append(normalizers.Replace(Regex(begins_with_a_word), " "))
+    return normalizers.Sequence(steps)
+
+
+def _cuts(kind: Kind, segmented: bool) -> str:
+    if kind == "char":
+        return "."
+    word = rf" ?[\p{{L}}\p{{M}}&&[^{IDEOGRAPH}]]{{1,{MAX_WORD}}}"
+    ideographs = rf"[{IDEOGRAPH}]{{1,{MAX_IDEOGRAPHS}}}"
+    if segmented:
+        ideographs = " ?" + ideographs
+    elif kind == "word":
+        ideographs = rf"[{IDEOGRAPH}]"
+    repeated_mark = rf" ?([^\s\p{{L}}\p{{M}}\p{{N}}])\1{{0,{MAX_REPEATED - 1}}}"
+    return "|".join((word, ideographs, r" ?\p{N}", repeated_mark, " "))
+
+
+def _concatenate(kind: Kind) -> decoders.Decoder:
+    steps: list[decoders.Decoder] = [
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+        decoders.Strip(" ", left=1, right=0),
+    ]
+    if kind != "char":
+        steps.insert(0, decoders.Replace(UNKNOWN, f" {UNKNOWN}"))
+    return decoders.Sequence(steps)
+
+
+def _join_subwords(segmented: bool) -> decoders.Decoder:
+    """As BERT does, with a space between words; but ideographs, which BERT isolates, come together again."""
+    steps: list[decoders.Decoder] = [decoders.WordPiece(prefix="##", cleanup=False), decoders.Fuse()]
+    if not segmented:
+        steps.append(decoders.Replace(Regex(rf"(?<=[{WIDE}]) (?=[{WIDE}])"), ""))
+    return decoders.Sequence(steps)

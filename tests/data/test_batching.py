@@ -1,0 +1,102 @@
+"""Batches: every example once, within the budget, in an order that only seed and epoch decide."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.data import batching
+from regard.data.batching import Size, epoch_batches, pack, sorted_batches, split
+
+lengths = st.integers(1, 40)
+pairs = st.lists(st.tuples(lengths, lengths), min_size=1, max_size=120)
+texts = st.lists(st.tuples(lengths), min_size=1, max_size=120)
+budgets = st.integers(1, 200)
+quick = settings(max_examples=60, deadline=None)
+
+
+def cost(batch: list[int], sizes: list[Size]) -> int:
+    """Tokens after padding, of the side that needs more."""
+    return len(batch) * max(max(sizes[i]) for i in batch)
+
+
+def check(batches: list[list[int]], sizes: list[Size], budget: int) -> None:
+    assert sorted(i for batch in batches for i in batch) == list(range(len(sizes)))
+    assert all(batch and (cost(batch, sizes) <= budget or len(batch) == 1) for batch in batches)
+
+
+@quick
+@given(pairs | texts, budgets, st.integers(0, 2**40), st.integers(0, 50))
+def test_an_epoch_holds_every_example_once_within_the_budget(
+    sizes: list[Size], budget: int, seed: int, epoch: int
+) -> None:
+    batches = epoch_batches(sizes, budget, seed, epoch)
+    check(batches, sizes, budget)
+    assert batches == epoch_batches(sizes, budget, seed, epoch), "the same seed and epoch, the same order"
+
+
+@quick
+@given(pairs | texts, budgets, st.none() | st.integers(1, 7))
+def test_evaluation_too_and_longest_first(sizes: list[Size], budget: int, max_rows: int | None) -> None:
+    batches = sorted_batches(sizes, budget, max_rows)
+    check(batches, sizes, budget)
+    order = [sizes[i] for batch in batches for i in batch]
+    assert order == sorted(order, reverse=True)
+    assert max_rows is None or all(len(batch) <= max_rows for batch in batches)
+
+
+@quick
+@given(texts, budgets)
+def test_packing_wastes_no_room_that_the_next_would_have_fitted_in(sizes: list[Size], budget: int) -> None:
+    batches = list(pack(range(len(sizes)), sizes, budget))
+    for batch, following in zip(batches, batches[1:], strict=False):
+        assert cost([*batch, following[0]], sizes) > budget
+
+
+@quick
+@given(st.lists(st.integers(), min_size=1, max_size=50), st.integers(1, 60))
+def test_parts_make_up_the_batch_and_are_nearly_equal(batch: list[int], n_parts: int) -> None:
+    parts = split(batch, n_parts)
+    assert [i for part in parts for i in part] == batch
+    assert len(parts) == min(n_parts, len(batch))
+    heights = [len(part) for part in parts]
+    assert min(heights) > 0
+    assert max(heights) - min(heights) <= 1
+
+
+def made(n: int = 1000) -> list[Size]:
+    rng = np.random.default_rng(3)
+    return [(int(a), int(b)) for a, b in rng.integers(1, 50, (n, 2))]
+
+
+def test_epochs_and_seeds_differ() -> None:
+    sizes = made()
+    orders = [epoch_batches(sizes, 500, seed, epoch) for seed, epoch in ((1, 0), (1, 1), (2, 0), (0, 1), (1, 2))]
+    assert all(one != other for i, one in enumerate(orders) for other in orders[:i])
+    members = [{frozenset(batch) for batch in order} for order in orders]
+    assert members[0] != members[1], "not only the order: the company changes too"
+
+
+def test_batches_come_in_no_order_of_length() -> None:
+    sizes = made()
+    longest = [max(max(sizes[i]) for i in batch) for batch in epoch_batches(sizes, 500, 1, 0)]
+    assert abs(np.corrcoef(longest, range(len(longest)))[0, 1]) < 0.5
+
+
+def test_buckets_hold_examples_of_like_length() -> None:
+    """Length-bucketed batches must pad much less than random ones."""
+    sizes = made()
+    real = sum(max(size) for size in sizes)
+    padded = sum(cost(batch, sizes) for batch in epoch_batches(sizes, 500, 1, 0))
+    random = sum(cost(batch, sizes) for batch in pack(range(len(sizes)), sizes, 500))
+    assert padded / real < 1.35 < random / real
+
+
+def test_large_sets_are_sorted_in_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "WINDOW", 64)
+    sizes = made()
+    batches = epoch_batches(sizes, 500, 1, 0)
+    check(batches, sizes, 500)
+    order = np.random.default_rng((1, 0)).permutation(len(sizes)).tolist()
+    window = {i: place // 64 for place, i in enumerate(order)}
+    assert all(len({window[i] for i in batch}) == 1 for batch in batches)
