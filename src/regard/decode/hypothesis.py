@@ -1,0 +1,20 @@
+"""A finished answer of a search."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """`ids` without begin and end; `log_prob` of the whole, its end included; `score` ranks hypotheses:
+
+    log_prob / ((5 + length) / 6) ^ length_penalty   (Wu et al. 2016), the end counted in the length.
+    """
+
+    ids: tuple[int, ...]
+    log_prob: float
+    score: float
+
+
+def normalised(log_prob: float, length: int, length_penalty: float) -> float:
+    """`length` counts the end."""
+    return log_prob / float(((5 + length) / 6) ** length_penalty)

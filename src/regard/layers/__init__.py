@@ -1,0 +1,1 @@
+"""The bricks of models, made of `attention` and `linear`."""

@@ -1,0 +1,114 @@
+"""One layer of a Transformer: self-attention, perhaps attention to a memory, feed-forward.
+
+Each sub-layer is wrapped as LayerNorm(x + f(x)) ("post", the paper) or x + f(LayerNorm(x)) ("pre").
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from regard.attention import FULL, ALiBi, Attention, Growing, Mask, RelativeBias, Rotary, Static
+from regard.config import Config
+from regard.layers.dropout import Dropout
+from regard.layers.feedforward import Activation, FeedForward
+
+Position = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
+
+
+class BlockConfig(Config):
+    """What a layer is, whatever stack it stands in; everything a foreign checkpoint may differ in is here."""
+
+    d_model: int = Field(256, ge=1, description="width of the residual stream")
+    n_heads: int = Field(4, ge=1)
+    n_kv_heads: int | None = Field(None, ge=1, description="fewer key/value heads: grouped-query attention")
+    d_ff: int = Field(1024, ge=1, description="inner width of the feed-forward network")
+    activation: Activation = "relu"
+    norm: Literal["post", "pre"] = "post"
+    norm_eps: float = Field(1e-5, gt=0)
+    bias: bool = True
+    position: Position = "sinusoidal"
+    max_positions: int = Field(1024, ge=1, description="only learned positions have a limit")
+    dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings and sub-layer outputs")
+    inner_dropout: float = Field(0.0, ge=0, lt=1, description="after the feed-forward activation")
+    attention_dropout: float = Field(
+        0.0, ge=0, lt=1, description="> 0 leaves the fused kernel on CPU: slower"
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "BlockConfig":
+        if self.d_model % self.n_heads:
+            raise ValueError(f"n_heads ({self.n_heads}) must divide d_model ({self.d_model})")
+        if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
+            raise ValueError(f"n_kv_heads ({self.n_kv_heads}) must divide n_heads ({self.n_heads})")
+        if self.position == "rotary" and (self.d_model // self.n_heads) % 2:
+            raise ValueError(
+                "rotary positions need an even head width, "
+                f"not d_model / n_heads = {self.d_model // self.n_heads}"
+            )
+        return self
+
+    def attention(self, *, causal: bool = False, positioned: bool = True) -> Attention:
+        """A self-attention (or, not positioned, an attention to a memory) of this layer."""
+        rotary = Rotary(self.d_model // self.n_heads) if positioned and self.position == "rotary" else None
+        distance: RelativeBias | ALiBi | None = None
+        if positioned and self.position == "relative":
+            distance = RelativeBias(self.n_heads, causal=causal)
+        if positioned and self.position == "alibi":
+            distance = ALiBi(self.n_heads)
+        return Attention(
+            self.d_model,
+            n_heads=self.n_heads,
+            n_kv_heads=self.n_kv_heads,
+            bias=self.bias,
+            rotary=rotary,
+            distance=distance,
+            dropout=self.attention_dropout,
+        )
+
+
+class Block(nn.Module):
+    def __init__(self, config: BlockConfig, *, causal: bool, cross: bool) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        self.self = config.attention(causal=causal)
+        self.self_norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.cross = config.attention(positioned=False) if cross else None
+        self.cross_norm = nn.LayerNorm(config.d_model, config.norm_eps) if cross else None
+        self.ff = FeedForward(
+            config.d_model, config.d_ff, config.activation, config.inner_dropout, bias=config.bias
+        )
+        self.ff_norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        *,
+        mask: Mask = FULL,
+        positions_BT: Tensor | None = None,
+        past: Growing | None = None,
+        memory: Static | None = None,
+        memory_mask: Mask = FULL,
+    ) -> tuple[Tensor, Growing]:
+        """The new residual stream, and this layer's keys and values so far (for the next step)."""
+        own = past
+
+        def attend_self(x: Tensor) -> Tensor:
+            nonlocal own
+            new = self.self.remember(x, positions_BT)
+            own = new if past is None else past.append(new)
+            seen: Tensor = self.self(x, own, mask=mask, positions_BQ=positions_BT)
+            return seen
+
+        x_BTD = self._wrap(x_BTD, attend_self, self.self_norm)
+        if self.cross is not None and self.cross_norm is not None:
+            cross = self.cross
+            x_BTD = self._wrap(x_BTD, lambda x: cross(x, memory, mask=memory_mask), self.cross_norm)
+        assert own is not None
+        return self._wrap(x_BTD, self.ff, self.ff_norm), own
+
+    def _wrap(self, x: Tensor, f: Callable[[Tensor], Tensor], norm: nn.LayerNorm) -> Tensor:
+        out: Tensor = x + self.dropout(f(norm(x))) if self.pre else norm(x + self.dropout(f(x)))
+        return out

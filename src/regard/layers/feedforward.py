@@ -1,0 +1,35 @@
+"""The position-wise network: FFN(z) = act(z W₁ + b₁) W₂ + b₂, or its gated form SwiGLU."""
+
+from typing import Literal
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.layers.dropout import Dropout
+from regard.linear import Linear
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "swiglu"]
+
+
+class FeedForward(nn.Module):
+    def __init__(
+        self, d_model: int, d_ff: int, activation: Activation, dropout: float, *, bias: bool
+    ) -> None:
+        super().__init__()
+        self.activation = activation
+        self.inner = Linear(d_model, d_ff, bias=bias)
+        self.gate = Linear(d_model, d_ff, bias=bias) if activation == "swiglu" else None
+        self.outer = Linear(d_ff, d_model, bias=bias)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.outer(self.dropout(self._inner(x)))
+        return out
+
+    def _inner(self, x: Tensor) -> Tensor:
+        inner: Tensor = self.inner(x)
+        if self.gate is not None:
+            return F.silu(self.gate(x)) * inner
+        if self.activation == "relu":
+            return F.relu(inner)
+        return F.gelu(inner, approximate="tanh" if self.activation == "gelu_tanh" else "none")

@@ -1,0 +1,63 @@
+"""Layers on layers: the encoder of BERT and of the Transformer, and its decoder."""
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import FULL, Growing, Learned, Mask, Sinusoidal, Static
+from regard.layers.block import Block, BlockConfig
+from regard.layers.embed import Embed
+
+
+def embedding(config: BlockConfig, n_tokens: int) -> Embed:
+    """The table that fits a stack: its width, its absolute positions if it has any."""
+    position: Sinusoidal | Learned | None = None
+    if config.position == "sinusoidal":
+        position = Sinusoidal(config.d_model)
+    elif config.position == "learned":
+        position = Learned(config.max_positions, config.d_model)
+    return Embed(n_tokens, config.d_model, position=position, dropout=config.dropout)
+
+
+def positions_like(tokens_BT: Tensor, start: int = 0) -> Tensor:
+    return torch.arange(start, start + tokens_BT.shape[1], device=tokens_BT.device)[None]
+
+
+class Stack(nn.Module):
+    def __init__(
+        self, config: BlockConfig, n_layers: int, *, causal: bool = False, cross: bool = False
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Block(config, causal=causal, cross=cross) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.norm == "pre" else None
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        *,
+        mask: Mask = FULL,
+        positions_BT: Tensor | None = None,
+        past: tuple[Growing, ...] | None = None,
+        memory: tuple[Static, ...] | None = None,
+        memory_mask: Mask = FULL,
+    ) -> tuple[Tensor, tuple[Growing, ...]]:
+        """The last layer's states, and every layer's keys and values."""
+        grown: list[Growing] = []
+        for i, layer in enumerate(self.layers):
+            x_BTD, own = layer(
+                x_BTD,
+                mask=mask,
+                positions_BT=positions_BT,
+                past=None if past is None else past[i],
+                memory=None if memory is None else memory[i],
+                memory_mask=memory_mask,
+            )
+            grown.append(own)
+        return (x_BTD if self.norm is None else self.norm(x_BTD)), tuple(grown)
+
+    def remember(self, memory_BKD: Tensor) -> tuple[Static, ...]:
+        """What each layer's attention to the memory will look at."""
+        return tuple(
+            layer.cross.remember(memory_BKD)
+            for layer in self.layers
+            if isinstance(layer, Block) and layer.cross
+        )

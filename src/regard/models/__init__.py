@@ -1,0 +1,23 @@
+"""One file = one model: its config on top, the module below. The union is closed and greppable."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from regard.models.classifier import Classifier, ClassifierConfig
+from regard.models.dims import Dims
+from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
+from regard.models.transformer import Transformer, TransformerConfig
+
+ModelConfig = Annotated[TransformerConfig | RNNConfig | ClassifierConfig, Field(discriminator="kind")]
+
+__all__ = [
+    "Classifier",
+    "ClassifierConfig",
+    "Dims",
+    "ModelConfig",
+    "RNNConfig",
+    "RNNSeq2Seq",
+    "Transformer",
+    "TransformerConfig",
+]

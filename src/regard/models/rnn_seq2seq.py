@@ -1,0 +1,208 @@
+"""The recurrent encoder-decoder, without attention (Sutskever et al. 2014; Cho et al. 2014) and with it
+(Bahdanau et al. 2015; Luong et al. 2015).
+
+`attention = "none"` is the fixed context vector: the encoder's final state, given to every step.
+`order` says when the decoder looks. "bahdanau": attend with the previous state, then step with what was
+seen. "luong": step, then attend with the new state; with `input_feeding` the attentional vector enters the
+next step, which is the recurrence h'_i = D(y_{i−1}, h'_{i−1}, C_{i−1}).
+`combine` is g(h, c): "concat" = tanh(W [h; c]), "add" = h + c.
+Not in the papers: dropout, a tanh bridge from the encoder's final state to every decoder layer, and an
+output tied to the target embeddings when the widths allow it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from regard.attention import Additive, Attention, Dot, General, ScaledDot, Static, padding
+from regard.config import Config
+from regard.layers import heads
+from regard.layers.dropout import Dropout
+from regard.layers.embed import Embed
+from regard.layers.recurrent import CellKind, Cells, Recurrent, State
+from regard.layers.stack import positions_like
+from regard.linear import Linear
+from regard.models.dims import Dims
+
+AttentionKind = Literal["none", "dot", "scaled_dot", "general", "additive"]
+
+
+class RNNConfig(Config):
+    kind: Literal["rnn_seq2seq"] = "rnn_seq2seq"
+    cell: CellKind = "gru"
+    d_embed: int = Field(256, ge=1)
+    d_hidden: int = Field(
+        256, ge=1, description="of a decoder state and of an encoder state (both directions)"
+    )
+    n_layers: int = Field(1, ge=1, le=512)
+    bidirectional: bool = True
+    attention: AttentionKind = "additive"
+    order: Literal["bahdanau", "luong"] = "bahdanau"
+    input_feeding: bool = True
+    combine: Literal["concat", "add"] = "concat"
+    tie_embeddings: bool = Field(
+        True, description="the output matrix is the target embedding's (needs d_embed = d_hidden)"
+    )
+    dropout: float = Field(0.3, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> "RNNConfig":
+        if self.bidirectional and self.d_hidden % 2:
+            raise ValueError(f"d_hidden ({self.d_hidden}) must be even: it is shared by the two directions")
+        return self
+
+    @property
+    def d_model(self) -> int:
+        return self.d_hidden
+
+    def build(self, dims: Dims) -> "RNNSeq2Seq":
+        return RNNSeq2Seq(self, dims)
+
+    def __str__(self) -> str:
+        size = f"{self.n_layers} layer(s), d={self.d_hidden}"
+        return f"{self.cell} encoder-decoder, {size}, attention {self.attention}"
+
+
+def attention(kind: AttentionKind, d_hidden: int) -> Attention | None:
+    if kind == "none":
+        return None
+    if kind == "additive":
+        return Attention(d_hidden, project="qk", score=Additive(d_hidden))
+    if kind == "general":
+        return Attention(d_hidden, project="", score=General(d_hidden, d_hidden))
+    return Attention(d_hidden, project="", score=Dot() if kind == "dot" else ScaledDot())
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the decoder may look at: each source's states, and their summary."""
+
+    states: Static | None
+    lengths_B: Tensor
+    summary_BD: Tensor
+
+    def select(self, sources_B: Tensor) -> "Memory":
+        states = None if self.states is None else self.states.select(sources_B)
+        return Memory(states, self.lengths_B[sources_B], self.summary_BD[sources_B])
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    memory: Memory
+    layers: tuple[State, ...]
+    fed_BD: Tensor
+    """The attentional vector of the step before; zeros at first."""
+
+
+class RNNSeq2Seq(nn.Module):
+    def __init__(self, config: RNNConfig, dims: Dims) -> None:
+        super().__init__()
+        d = config.d_hidden
+        self.embed_target = Embed(dims.target_vocab, config.d_embed, scale=False, dropout=config.dropout)
+        shared = dims.joint and config.tie_embeddings
+        self.embed_source = (
+            None if shared else Embed(dims.source_vocab, config.d_embed, scale=False, dropout=config.dropout)
+        )
+        self.encoder = Recurrent(
+            config.cell,
+            config.d_embed,
+            d,
+            config.n_layers,
+            bidirectional=config.bidirectional,
+            dropout=config.dropout,
+        )
+        self.attention = attention(config.attention, d)
+        self.looks_first = config.attention == "none" or config.order == "bahdanau"
+        self.feeds = self.looks_first or config.input_feeding
+        self.cells = Cells(
+            config.cell, config.d_embed, d if self.feeds else 0, d, config.n_layers, config.dropout
+        )
+        self.bridge = Linear(d, d * self.cells.n_states)
+        self.combine = Linear(2 * d, d) if config.combine == "concat" else None
+        self.dropout = Dropout(config.dropout)
+        tied = config.tie_embeddings and config.d_embed == d
+        self.output = None if tied else Linear(d, dims.target_vocab, bias=False)
+        self.output_bias = nn.Parameter(torch.empty(dims.target_vocab))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.output_bias)
+
+    def forward(
+        self,
+        source_BK: Tensor,
+        lengths_B: Tensor,
+        target_BT: Tensor,
+        keep_BT: Tensor | None = None,
+        read: heads.Read = heads.logits,
+    ) -> Tensor:
+        """What `read` makes of the attentional vectors at the kept target positions, laid end to end (N)."""
+        state = self.start(source_BK, lengths_B)
+        gates_BTG = self.cells.enter(self.embed_target(target_BT, positions_like(target_BT)))
+        if self.feeds:
+            vectors = []
+            for gates_BG in gates_BTG.unbind(1):
+                state = self._advance(gates_BG, state)
+                vectors.append(state.fed_BD)
+            fed_BTD = torch.stack(vectors, dim=1)
+        else:
+            fed_BTD = self._unfed(gates_BTG, state)
+        fed_ND = fed_BTD.flatten(0, 1) if keep_BT is None else fed_BTD[keep_BT]
+        return read(self.dropout(fed_ND), self.output_weight, self.output_bias)
+
+    @property
+    def output_weight(self) -> Tensor:
+        return self.embed_target.weight if self.output is None else self.output.weight
+
+    def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
+        embed = self.embed_target if self.embed_source is None else self.embed_source
+        states_BKD, final_BD = self.encoder(embed(source_BK, positions_like(source_BK)), lengths_B)
+        states = None if self.attention is None else self.attention.remember(self.dropout(states_BKD))
+        memory = Memory(states, lengths_B, final_BD)
+        layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
+        return DecoderState(memory, layers, torch.zeros_like(final_BD))
+
+    def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        last_B1 = last_B[:, None]
+        gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
+        state = self._advance(gates_BG, state)
+        return heads.logits(state.fed_BD, self.output_weight, self.output_bias), state
+
+    def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
+        memory = state.memory if sources_B is None else state.memory.select(sources_B)
+        layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)
+        return DecoderState(memory, layers, state.fed_BD[rows_B])
+
+    def _advance(self, gates_BG: Tensor, state: DecoderState) -> DecoderState:
+        """One step in the configured order; the new state's `fed_BD` is the attentional vector."""
+        if self.looks_first:
+            context_BD = self._look(state.layers[-1][0][:, None], state.memory).squeeze(1)
+            layers = self.cells(gates_BG, context_BD, state.layers)
+        else:
+            layers = self.cells(gates_BG, state.fed_BD if self.feeds else None, state.layers)
+            context_BD = self._look(layers[-1][0][:, None], state.memory).squeeze(1)
+        return replace(state, layers=layers, fed_BD=self._combine(layers[-1][0], context_BD))
+
+    def _unfed(self, gates_BTG: Tensor, state: DecoderState) -> Tensor:
+        """Luong's order without feeding: nothing seen enters a step, so all steps look at once."""
+        layers, tops = state.layers, []
+        for gates_BG in gates_BTG.unbind(1):
+            layers = self.cells(gates_BG, None, layers)
+            tops.append(layers[-1][0])
+        tops_BTD = torch.stack(tops, dim=1)
+        return self._combine(tops_BTD, self._look(tops_BTD, state.memory))
+
+    def _look(self, query_BQD: Tensor, memory: Memory) -> Tensor:
+        if self.attention is None:
+            beams = query_BQD.shape[0] // memory.summary_BD.shape[0]
+            return memory.summary_BD.repeat_interleave(beams, dim=0)[:, None]
+        context_BQD: Tensor = self.attention(query_BQD, memory.states, mask=padding(memory.lengths_B))
+        return context_BQD
+
+    def _combine(self, h: Tensor, context: Tensor) -> Tensor:
+        if self.combine is None:
+            return h + context
+        return torch.tanh(self.combine(torch.cat([h, context], dim=-1)))

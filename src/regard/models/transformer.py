@@ -1,0 +1,128 @@
+"""The Transformer of Vaswani et al. 2017: an encoder and a decoder made of attention.
+
+Differences from the paper, each a choice of the config: pre-norm, GELU and SwiGLU, other positions,
+grouped key/value heads. One by default: no dropout on attention weights, because it would forbid the fused
+kernel (residual and embedding dropout are the paper's). Embeddings are tied with the output, and with each
+other when the vocabulary is joint, as in the paper.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from regard.attention import Growing, Static, causal, padding
+from regard.layers import heads
+from regard.layers.block import BlockConfig
+from regard.layers.stack import Stack, embedding, positions_like
+from regard.linear import Linear
+from regard.models.dims import Dims
+
+
+def _sizes(d_model: int, n_heads: int, d_ff: int, n_layers: int, *, dropout: float) -> dict[str, Any]:
+    """Encoder and decoder equally deep."""
+    sizes = {"d_model": d_model, "n_heads": n_heads, "d_ff": d_ff, "dropout": dropout}
+    return sizes | {"n_encoder_layers": n_layers, "n_decoder_layers": n_layers}
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": _sizes(128, 4, 256, 4, dropout=0.3),
+    "small": _sizes(256, 4, 1024, 3, dropout=0.1),
+    "base": _sizes(512, 8, 2048, 6, dropout=0.1),
+    "big": _sizes(1024, 16, 4096, 6, dropout=0.3),
+}
+
+
+class TransformerConfig(BlockConfig):
+    kind: Literal["transformer"] = "transformer"
+    preset: Literal["tiny", "small", "base", "big"] | None = Field(
+        None, description="sizes to start from; fields given beside it win (base and big are the paper's)"
+    )
+    n_encoder_layers: int = Field(3, ge=1, le=512)
+    n_decoder_layers: int = Field(3, ge=1, le=512)
+    tie_embeddings: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("preset") in PRESETS:
+            return PRESETS[given["preset"]] | given
+        return given
+
+    def build(self, dims: Dims) -> "Transformer":
+        return Transformer(self, dims)
+
+    def __str__(self) -> str:
+        layers = f"{self.n_encoder_layers}+{self.n_decoder_layers}"
+        return f"transformer {layers} layers, d={self.d_model}, {self.n_heads} heads"
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    memory: tuple[Static, ...]
+    lengths_B: Tensor
+    past: tuple[Growing, ...] | None = None
+
+
+class Transformer(nn.Module):
+    def __init__(self, config: TransformerConfig, dims: Dims) -> None:
+        super().__init__()
+        self.embed_target = embedding(config, dims.target_vocab)
+        shared = dims.joint and config.tie_embeddings
+        self.embed_source = None if shared else embedding(config, dims.source_vocab)
+        self.encoder = Stack(config, config.n_encoder_layers)
+        self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
+        self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+
+    def forward(
+        self,
+        source_BK: Tensor,
+        lengths_B: Tensor,
+        target_BT: Tensor,
+        keep_BT: Tensor | None = None,
+        read: heads.Read = heads.logits,
+    ) -> Tensor:
+        """What `read` makes of the decoder's states at the kept target positions, laid end to end (N)."""
+        memory = self.decoder.remember(self.encode(source_BK, lengths_B))
+        hidden_BTD, _ = self.decoder(
+            self.embed_target(target_BT, positions_like(target_BT)),
+            mask=causal(),
+            memory=memory,
+            memory_mask=padding(lengths_B),
+        )
+        hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
+        return read(hidden_ND, self.output_weight, None)
+
+    @property
+    def output_weight(self) -> Tensor:
+        return self.embed_target.weight if self.output is None else self.output.weight
+
+    def encode(self, source_BK: Tensor, lengths_B: Tensor) -> Tensor:
+        embed = self.embed_target if self.embed_source is None else self.embed_source
+        x_BKD = embed(source_BK, positions_like(source_BK))
+        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B))[0]
+        return memory_BKD
+
+    def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
+        return DecoderState(self.decoder.remember(self.encode(source_BK, lengths_B)), lengths_B)
+
+    def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        seen = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
+        positions = positions_like(last_B[:, None], seen)
+        hidden_B1D, past = self.decoder(
+            self.embed_target(last_B[:, None], positions),
+            mask=causal(),
+            positions_BT=positions,
+            past=state.past,
+            memory=state.memory,
+            memory_mask=padding(state.lengths_B),
+        )
+        return heads.logits(hidden_B1D.squeeze(1), self.output_weight, None), replace(state, past=past)
+
+    def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
+        past = None if state.past is None else tuple(cache.select(rows_B) for cache in state.past)
+        if sources_B is None:
+            return replace(state, past=past)
+        memory = tuple(cache.select(sources_B) for cache in state.memory)
+        return DecoderState(memory, state.lengths_B[sources_B], past)

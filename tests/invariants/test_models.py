@@ -1,0 +1,372 @@
+"""What must hold for every model, whatever its scores, positions, cells and poolings."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from regard.attention import Trace, sites, tapped
+from regard.decode import beam, greedy
+from regard.layers.heads import smoothed_cross_entropy
+from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
+from regard.store import load_model, save_model
+from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from tiny import DIMS, JOINT, Inputs, classifier, inputs, rnn, stirred, transformer
+
+Config = TransformerConfig | RNNConfig | ClassifierConfig
+
+TRANSLATORS: dict[str, tuple[Config, Dims]] = {
+    f"transformer-{position}-{norm}": (transformer(position=position, norm=norm), DIMS)
+    for position in ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
+    for norm in ("post", "pre")
+}
+TRANSLATORS |= {
+    "transformer-gelu-untied": (transformer(activation="gelu", tie_embeddings=False), DIMS),
+    "transformer-gelu_tanh-joint": (transformer(activation="gelu_tanh"), JOINT),
+    "transformer-swiglu-multiquery": (transformer(activation="swiglu", n_kv_heads=1, bias=False), DIMS),
+    "rnn-joint-tied": (rnn(d_embed=6), JOINT),
+    "rnn-one-way": (rnn(bidirectional=False, d_hidden=5, cell="lstm"), DIMS),
+    "rnn-untied": (rnn(d_embed=6, tie_embeddings=False), DIMS),
+}
+TRANSLATORS |= {
+    f"rnn-{cell}-{attention}-{order}{'' if feeding else '-unfed'}-{combine}": (
+        rnn(
+            cell=cell, attention=attention, order=order, input_feeding=feeding, combine=combine, n_layers=n_layers
+        ),
+        DIMS,
+    )
+    for cell, attention, order, feeding, combine, n_layers in [
+        ("rnn", "none", "bahdanau", True, "concat", 1),
+        ("lstm", "none", "luong", True, "add", 2),
+        ("gru", "dot", "bahdanau", True, "add", 2),
+        ("lstm", "dot", "luong", False, "concat", 1),
+        ("lstm", "scaled_dot", "luong", True, "concat", 2),
+        ("gru", "scaled_dot", "bahdanau", True, "concat", 1),
+        ("gru", "general", "luong", True, "add", 1),
+        ("rnn", "general", "luong", False, "concat", 2),
+        ("gru", "additive", "bahdanau", True, "concat", 1),
+        ("lstm", "additive", "luong", True, "concat", 2),
+        ("gru", "additive", "luong", False, "add", 1),
+    ]
+}
+CLASSIFIERS: dict[str, tuple[Config, Dims]] = {
+    f"classifier-{encoder}-{pooling}": (classifier(encoder, pooling), DIMS)
+    for encoder in ("transformer", "rnn", "words")
+    for pooling in ("attention", "first", "mean")
+}
+CLASSIFIERS |= {
+    f"classifier-transformer-{position}": (classifier("transformer", position=position, norm="pre"), DIMS)
+    for position in ("learned", "rotary", "relative", "alibi", "none")
+}
+CLASSIFIERS["classifier-rnn-one-way"] = (classifier("rnn", bidirectional=False, cell="gru"), DIMS)
+MODELS = TRANSLATORS | CLASSIFIERS
+
+
+def each(models: dict[str, tuple[Config, Dims]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("config", "dims"), models.values(), ids=models.keys())
+
+
+def made(config: Config, dims: Dims) -> tuple[nn.Module, Inputs]:
+    return stirred(config.build(dims)), inputs(dims=dims)
+
+
+def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
+    """Logits: (B, T, V) of a translator, (B, C) of a classifier."""
+    if isinstance(config, ClassifierConfig):
+        return model(*given.texts)
+    return model(*given.pairs).view(*given.target_BT.shape, -1)
+
+
+def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
+    if isinstance(config, ClassifierConfig):
+        return nn.functional.cross_entropy(model(*given.texts), given.target_BT[:, 0] % DIMS.classes)
+    keep_BT = torch.arange(given.target_BT.shape[1]) < torch.tensor([5, 2, 1, 3])[:, None]
+    labels_N = given.target_BT.roll(1, dims=1)[keep_BT]
+    return model(*given.pairs, keep_BT, smoothed_cross_entropy(labels_N, 0.1))[0]
+
+
+@each(TRANSLATORS)
+@torch.no_grad()
+def test_the_future_does_not_change_the_past(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    before_BTV = answers(config, model, given)
+    for place in (1, 3):
+        other = given.target_BT.clone()
+        other[:, place:] = (other[:, place:] + 1) % dims.target_vocab
+        after_BTV = answers(config, model, Inputs(given.source_BK, given.lengths_B, other))
+        torch.testing.assert_close(after_BTV[:, :place], before_BTV[:, :place], rtol=1e-6, atol=1e-6)
+        assert (after_BTV[:, place:] - before_BTV[:, place:]).abs().amax(-1).min() > 1e-5
+
+
+@each(MODELS)
+@torch.no_grad()
+def test_padding_and_company_change_nothing(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    together = answers(config, model, given)
+    for i in range(len(given.lengths_B)):
+        alone = answers(config, model, given.row(i))
+        torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-5)
+    others = given.source_BK.clone()
+    absent_BK = torch.arange(others.shape[1]) >= given.lengths_B[:, None]
+    others[absent_BK] = (others[absent_BK] + 1) % dims.source_vocab
+    padded = answers(config, model, Inputs(others, given.lengths_B, given.target_BT))
+    torch.testing.assert_close(padded, together, rtol=1e-5, atol=1e-5)
+
+
+@each(MODELS)
+@torch.no_grad()
+def test_the_last_real_token_counts(config: Config, dims: Dims) -> None:
+    """So that the test above cannot pass by ignoring too much."""
+    model, given = made(config, dims)
+    if isinstance(config, ClassifierConfig) and config.pooling == "first" and config.encoder.kind == "words":
+        return
+    other = given.source_BK.clone()
+    last = (torch.arange(len(other)), given.lengths_B - 1)
+    other[last] = (other[last] + 1) % dims.source_vocab
+    difference = answers(config, model, given) - answers(config, model, Inputs(other, *given.pairs[1:]))
+    assert difference.abs().flatten(1).amax(-1).min() > 1e-6
+
+
+@each(TRANSLATORS)
+@torch.no_grad()
+def test_stepping_equals_the_whole(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    whole_BTV = answers(config, model, given)
+    state = model.start(*given.texts)
+    for place, last_B in enumerate(given.target_BT.unbind(1)):
+        logits_BV, state = model.step(last_B, state)
+        torch.testing.assert_close(logits_BV, whole_BTV[:, place], rtol=1e-5, atol=1e-5)
+
+
+@each(TRANSLATORS)
+def test_searches_find_the_same_alone_and_in_a_batch(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    limits = [5, 3, 7, 2]
+    marks = {"begin": 2, "end": 3, "forbidden": (0, 1, 2)}
+    together = beam(model, model.start(*given.texts), limits, width=2, **marks)
+    fast = greedy(model, model.start(*given.texts), limits, **marks)
+    for i, limit in enumerate(limits):
+        alone = given.row(i)
+        (single,) = beam(model, model.start(*alone.texts), [limit], width=2, **marks)
+        assert [found.ids for found in together[i]] == [found.ids for found in single]
+        assert fast[i].ids == greedy(model, model.start(*alone.texts), [limit], **marks)[0].ids
+
+
+@each(MODELS)
+@torch.no_grad()
+def test_looking_changes_nothing_and_every_site_is_seen(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    traces = {name: Trace() for name in sites(model)}
+    fused = answers(config, model, given)
+    with tapped(model, traces.get):
+        torch.testing.assert_close(answers(config, model, given), fused, rtol=1e-5, atol=1e-5)
+    n_target = given.target_BT.shape[1]
+    for name, trace in traces.items():
+        weights_BHQK = trace.weights_BHQK
+        looks_at_target = name.startswith("decoder.") and name.endswith(".self")
+        n_queries = n_target if name.startswith(("decoder.", "attention")) else given.source_BK.shape[1]
+        if name.startswith("pooling"):
+            n_queries = 1
+        assert weights_BHQK.shape[::2] == (len(given.lengths_B), n_queries), name
+        torch.testing.assert_close(weights_BHQK.sum(-1), torch.ones(weights_BHQK.shape[:3]), msg=name)
+        for row, length in enumerate(given.lengths_B.tolist()):
+            if looks_at_target:
+                assert not weights_BHQK[row].triu(1).any(), name
+            else:
+                assert not weights_BHQK[row, ..., length:].any(), name
+                assert (weights_BHQK[row, ..., :length] > 0).all(), name
+
+
+@each(MODELS)
+def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
+    expected = []
+    if isinstance(config, TransformerConfig):
+        expected += [f"encoder.layers.{i}.self" for i in range(2)]
+        expected += [f"decoder.layers.{i}.{kind}" for i in range(2) for kind in ("self", "cross")]
+    elif isinstance(config, RNNConfig):
+        expected += ["attention"] if config.attention != "none" else []
+    else:
+        if config.encoder.kind == "transformer":
+            expected += [f"encoder.stack.layers.{i}.self" for i in range(2)]
+        expected += ["pooling.attention"] if config.pooling == "attention" else []
+    assert list(sites(config.build(dims))) == expected
+
+
+class Vocabulary:
+    """Stands for a tokenizer where only its size matters."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def save(self, path: Path) -> None:
+        path.write_text(str(self.size))
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        return cls(int(path.read_text()))
+
+
+@pytest.fixture
+def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.tasks.translate.Tokenizer", Vocabulary)
+    monkeypatch.setattr("regard.tasks.classify.Tokenizer", Vocabulary)
+
+
+@each(MODELS)
+@pytest.mark.usefixtures("_plain_vocabularies")
+def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: Path) -> None:
+    model, given = made(config, dims)
+    source, target = Vocabulary(dims.source_vocab), Vocabulary(dims.target_vocab)
+    task: Any
+    if isinstance(config, ClassifierConfig):
+        task = Classify(ClassifyConfig(), source, [f"label {i}" for i in range(dims.classes)])
+    else:
+        task = Translate(TranslateConfig(joint=dims.joint), source, target)
+    save_model(tmp_path / "model", task, task.config, model, config, {})
+    with safe_open(tmp_path / "model" / "model.safetensors", "pt") as file:
+        assert set(file.keys()) == {name for name, _ in model.named_parameters()}, "each once, and nothing else"
+    _, _, loaded, loaded_config, _ = load_model(tmp_path / "model")
+    assert loaded_config == config
+    assert not loaded.training
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+    assert all(torch.equal(loaded.state_dict()[name], tensor) for name, tensor in model.state_dict().items())
+    with torch.no_grad():
+        assert torch.equal(answers(config, loaded, given), answers(config, model, given))
+
+
+@each(MODELS)
+def test_can_be_built_without_memory_and_begun_afresh(config: Config, dims: Dims) -> None:
+    """Every module with weights of its own knows how they begin; none is left as the memory was found."""
+    with torch.device("meta"):
+        model = config.build(dims)
+    model.to_empty(device="cpu")
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(torch.nan)
+    for name, module in model.named_modules():
+        if next(module.parameters(recurse=False), None) is not None:
+            assert hasattr(module, "reset_parameters"), f"{name or 'the model itself'} cannot begin afresh"
+            module.reset_parameters()
+    assert not any(parameter.isnan().any() for parameter in model.parameters())
+
+
+@each(MODELS)
+def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
+    given = inputs(dims=dims)
+
+    def loss(seed: int) -> float:
+        torch.manual_seed(seed)
+        changes = {"dropout": 0.3}
+        if isinstance(config, ClassifierConfig):
+            changes["encoder"] = config.encoder.model_copy(update={"dropout": 0.3})
+        model = config.model_copy(update=changes).build(dims).train()
+        return loss_of(config, model, given).item()
+
+    assert loss(1) == loss(1)
+    assert loss(1) != loss(2)
+
+
+class Losing(nn.Module):
+    """A model whose forward is its loss."""
+
+    def __init__(self, config: Config, model: nn.Module, given: Inputs) -> None:
+        super().__init__()
+        self.config, self.model, self.given = config, model, given
+
+    def forward(self) -> Tensor:
+        return loss_of(self.config, self.model, self.given)
+
+
+@each(MODELS)
+def test_gradients_are_those_of_small_differences(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    model.double()
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    whole = Losing(config, model, given)
+
+    def loss(flat: Tensor) -> Tensor:
+        parts = flat.split([parameter.numel() for parameter in parameters])
+        values = {
+            f"model.{name}": part.view_as(parameter)
+            for name, part, parameter in zip(names, parts, parameters, strict=True)
+        }
+        return functional_call(whole, values, ())
+
+    flat = torch.cat([parameter.detach().flatten() for parameter in parameters]).requires_grad_()
+    assert torch.autograd.gradcheck(loss, flat, fast_mode=True)
+
+
+@each(MODELS)
+def test_every_parameter_learns(config: Config, dims: Dims) -> None:
+    model, given = made(config, dims)
+    loss_of(config, model.double(), given).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        if name.endswith(".k.bias") and not isinstance(config, RNNConfig):
+            continue  # adds the same to every score of a query: softmax cannot see it
+        if name.endswith("weight_hh_l1") and isinstance(config, ClassifierConfig) and config.pooling == "first":
+            continue  # the first state has no past
+        assert parameter.grad.abs().max() > 1e-9, name
+
+
+NAMES: dict[str, tuple[Config, str]] = {
+    "transformer": (
+        transformer(n_encoder_layers=1, n_decoder_layers=1, norm="pre", tie_embeddings=False),
+        """embed_target.weight embed_source.weight
+        encoder.layers.0.self.{q,k,v,o}.{weight,bias} encoder.layers.0.self_norm.{weight,bias}
+        encoder.layers.0.ff.{inner,outer}.{weight,bias} encoder.layers.0.ff_norm.{weight,bias}
+        encoder.norm.{weight,bias}
+        decoder.layers.0.self.{q,k,v,o}.{weight,bias} decoder.layers.0.self_norm.{weight,bias}
+        decoder.layers.0.cross.{q,k,v,o}.{weight,bias} decoder.layers.0.cross_norm.{weight,bias}
+        decoder.layers.0.ff.{inner,outer}.{weight,bias} decoder.layers.0.ff_norm.{weight,bias}
+        decoder.norm.{weight,bias} output.weight""",
+    ),
+    "rnn": (
+        rnn(n_layers=2),
+        """output_bias embed_target.weight embed_source.weight
+        encoder.network.{weight,bias}_{ih,hh}_l{0,1}{,_reverse}
+        attention.score.v_HE attention.{q,k}.{weight,bias}
+        cells.enter.{weight,bias} cells.extra.weight cells.cells.{0,1}.recur.{weight,bias}
+        cells.between.0.{weight,bias} bridge.{weight,bias} combine.{weight,bias} output.weight""",
+    ),
+    "classifier": (
+        classifier("rnn", n_layers=1),
+        """encoder.embed.weight encoder.recurrent.network.{weight,bias}_{ih,hh}_l0{,_reverse}
+        pooling.query_D pooling.attention.score.v_HE pooling.attention.k.weight output.{weight,bias}""",
+    ),
+}
+
+
+def spelt_out(pattern: str) -> Iterator[str]:
+    """a.{b,c} → a.b, a.c: as a shell does it."""
+    head, brace, rest = pattern.partition("{")
+    if not brace:
+        yield head
+        return
+    choices, _, tail = rest.partition("}")
+    for choice in choices.split(","):
+        yield from spelt_out(head + choice + tail)
+
+
+@pytest.mark.parametrize(("config", "names"), NAMES.values(), ids=NAMES.keys())
+def test_weights_keep_their_names(config: Config, names: str) -> None:
+    """Checkpoints of users depend on them: a change here needs a new format_version."""
+    expected = {name for pattern in names.split() for name in spelt_out(pattern)}
+    assert set(config.build(DIMS).state_dict()) == expected
+
+
+@each(MODELS)
+def test_names_are_paths_in_the_bare_model(config: Config, dims: Dims) -> None:
+    model = config.build(dims)
+    assert list(model.state_dict()) == [name for name, _ in model.named_parameters()]
+    for name in model.state_dict():
+        assert model.get_parameter(name).requires_grad
+        assert not {"module", "_orig_mod", "_fsdp_wrapped_module"} & set(name.split("."))

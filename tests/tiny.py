@@ -1,0 +1,109 @@
+"""The smallest models that still have every part, batches for them, and corpora they can learn.
+
+Sizes are distinct, and prime where nothing has to divide them.
+"""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
+
+DIMS = Dims(source_vocab=17, target_vocab=19, classes=5)
+JOINT = Dims(source_vocab=19, target_vocab=19, joint=True)
+FIRST = 4
+"""The first id that is not a special piece."""
+
+
+def transformer(**changes: Any) -> TransformerConfig:
+    sizes = {"d_model": 12, "n_heads": 3, "d_ff": 11, "n_encoder_layers": 2, "n_decoder_layers": 2}
+    return TransformerConfig(**{**sizes, "max_positions": 13, "dropout": 0.0} | changes)
+
+
+def rnn(**changes: Any) -> RNNConfig:
+    return RNNConfig(**{"d_embed": 7, "d_hidden": 6, "dropout": 0.0} | changes)
+
+
+ENCODERS: dict[str, dict[str, Any]] = {
+    "transformer": {"d_model": 12, "n_heads": 3, "d_ff": 11, "n_layers": 2, "max_positions": 13},
+    "rnn": {"d_embed": 7, "d_hidden": 6, "n_layers": 2},
+    "words": {"d_embed": 7},
+}
+
+
+def classifier(kind: str, pooling: str = "attention", **changes: Any) -> ClassifierConfig:
+    encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind] | changes
+    return ClassifierConfig.model_validate({"encoder": encoder, "pooling": pooling, "dropout": 0.0})
+
+
+def stirred(model: nn.Module) -> nn.Module:
+    """Every weight random, those too that begin as zeros or ones and could hide a mistake."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.5)
+    return model.eval()
+
+
+@dataclass
+class Inputs:
+    """What a model is given: rows of unequal length, padded with ids that mean something."""
+
+    source_BK: Tensor
+    lengths_B: Tensor
+    target_BT: Tensor
+
+    def row(self, i: int) -> "Inputs":
+        """One row alone, without its padding."""
+        length = int(self.lengths_B[i])
+        own = slice(i, i + 1)
+        return Inputs(self.source_BK[own, :length], self.lengths_B[own], self.target_BT[own])
+
+    @property
+    def texts(self) -> tuple[Tensor, Tensor]:
+        return self.source_BK, self.lengths_B
+
+    @property
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.source_BK, self.lengths_B, self.target_BT
+
+
+def inputs(lengths: tuple[int, ...] = (7, 3, 5, 1), target_length: int = 5, dims: Dims = DIMS) -> Inputs:
+    return Inputs(
+        torch.randint(FIRST, dims.source_vocab, (len(lengths), max(lengths))),
+        torch.tensor(lengths),
+        torch.randint(FIRST, dims.target_vocab or dims.source_vocab, (len(lengths), target_length)),
+    )
+
+
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll")
+PLANTED = {"amber", "ember", "inlet"}
+
+
+def mirrored(folder: Path, n_lines: int, name: str = "train", *, longest: int = 4, seed: int = 1) -> list[str]:
+    """Two aligned files: random sentences, and the same backwards."""
+    rng = random.Random(f"{name} {seed}")
+    sentences = [rng.choices(WORDS, k=rng.randint(1, longest)) for _ in range(n_lines)]
+    paths = []
+    for side, lines in (("source", sentences), ("target", [words[::-1] for words in sentences])):
+        path = folder / f"{name}.{side}"
+        path.write_text("".join(" ".join(words) + "\n" for words in lines), "utf-8")
+        paths.append(str(path))
+    return paths
+
+
+def planted(folder: Path, n_lines: int, name: str = "train", *, longest: int = 5, seed: int = 1) -> list[str]:
+    """A CSV of random sentences; the label says whether one of three words, planted often enough, is there."""
+    rng = random.Random(f"{name} {seed}")
+    lines = ["text,label"]
+    for number in range(n_lines):
+        words = rng.choices(sorted(set(WORDS) - PLANTED), k=rng.randint(1, longest))
+        if number % 2:
+            words[rng.randrange(len(words))] = rng.choice(sorted(PLANTED))
+        lines.append(f"{' '.join(words)},{'yes' if number % 2 else 'no'}")
+    path = folder / f"{name}.csv"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return [str(path)]
