@@ -1,0 +1,133 @@
+"""The Python face of regard: train a recipe, load a model, and ask it to predict, evaluate, explain."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.data.batching import sorted_batches
+from regard.data.source import Column, Row, read_rows
+from regard.errors import RecipeError, RunError, did_you_mean
+from regard.explain.explanation import Explanation
+from regard.explain.replay import explain
+from regard.models import ModelConfig
+from regard.recipe import Recipe
+from regard.run import pick_device, prepare
+from regard.store import load_model, save_model
+from regard.tasks import AnyTask, TaskConfig
+from regard.tasks.task import evaluating
+from regard.training.evaluate import evaluate
+from regard.training.sinks import ConsoleSink
+
+READ_AHEAD = 1024
+"""Texts read ahead at most when predicting from a stream: enough to batch by length, few enough to hold."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    metrics: dict[str, float]
+    signatures: dict[str, str]
+    n_examples: int
+
+
+@dataclass
+class Trained:
+    """A model that can be used."""
+
+    task: AnyTask
+    task_config: TaskConfig
+    model: nn.Module
+    model_config: ModelConfig
+    metrics: dict[str, Any]
+    device: torch.device
+
+    def predict(self, texts: str | Iterable[str], **decode: Any) -> Any:
+        """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search."""
+        if isinstance(texts, str):
+            return next(self.stream([texts], **decode))
+        return list(self.stream(texts, **decode))
+
+    def stream(self, texts: Iterable[str], **decode: Any) -> Iterator[Any]:
+        """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
+
+        The first answer waits for one text only; how many are read ahead doubles from there.
+        """
+        task = self._searching(decode)
+        pending, ahead = iter(texts), 1
+        while chunk := list(islice(pending, ahead)):
+            ahead = min(2 * ahead, READ_AHEAD)
+            rows = [Row({task.roles[0]: text}, "input", number) for number, text in enumerate(chunk, 1)]
+            examples = task.encode(rows)
+            answers: dict[int, Any] = {}
+            with evaluating(self.model):
+                for indices in sorted_batches([task.size(example) for example in examples], 4096, 64):
+                    batch = task.collate([examples[i] for i in indices]).to(self.device)
+                    answers |= zip(indices, task.predict(self.model, batch), strict=True)
+            yield from (answers[i] for i in range(len(chunk)))
+
+    def evaluate(
+        self,
+        paths: str | Sequence[str],
+        columns: dict[str, Column] | None = None,
+        *,
+        encoding: str = "utf-8",
+        tick: Callable[[int], None] = lambda done: None,
+        **decode: Any,
+    ) -> Evaluation:
+        """Scores on files laid out like the training data; `tick` hears how many rows each batch scored."""
+        task = self._searching(decode)
+        files = [paths] if isinstance(paths, str) else list(paths)
+        for role in columns or {}:
+            if role not in task.roles:
+                raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, task.roles)}")
+        roles = {role: (columns or {}).get(role) for role in task.roles}
+        examples = task.encode(list(read_rows(files, roles, encoding=encoding)))
+        metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
+        return Evaluation(metrics, tally.signatures(), len(examples))
+
+    def explain(self, text: str) -> Explanation:
+        """What the model attended to while it answered, and how far that may be trusted."""
+        return explain(self.task, self.model, str(self.model_config), text, self.device)
+
+    def save(self, folder: str | Path) -> None:
+        folder = Path(folder)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RunError(f"{folder}: already exists and is not empty; choose another")
+        save_model(folder, self.task, self.task_config, self.model, self.model_config, self.metrics)
+
+    def _searching(self, decode: dict[str, Any]) -> AnyTask:
+        return self.task.searching(**decode) if decode else self.task
+
+
+def load(folder: str | Path, device: str = "auto") -> Trained:
+    """A model from a run folder or a model folder."""
+    task, task_config, model, model_config, metrics = load_model(Path(folder))
+    where = pick_device(device)
+    return Trained(task, task_config, model.to(where), model_config, metrics, where)
+
+
+def train(recipe: Recipe | str | Path, *overrides: str, resume: bool = False, quiet: bool = False) -> Trained:
+    """Train a recipe (an object, or a file with overrides like "model.n_heads=8") to a scored model.
+
+    Paths in a recipe file start from the current folder, as on the command line.
+    """
+    if not isinstance(recipe, Recipe):
+        recipe = Recipe.read(Path(recipe), overrides)
+    elif overrides:
+        raise RecipeError(
+            f"{overrides[0]!r}: overrides are for a recipe file; change the Recipe object instead"
+        )
+    prepared = prepare(recipe, resume=resume)
+    console = None if quiet else ConsoleSink()
+    try:
+        for event in prepared.events():
+            if console is not None:
+                console(event)
+    finally:
+        if console is not None:
+            console.close()
+    return load(prepared.folder, recipe.train.device)

@@ -1,0 +1,180 @@
+"""The recipe: one strict, typed description of a run, read from TOML and from `key=value` overrides."""
+
+import json
+import tomllib
+import typing
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from regard.config import Config
+from regard.data.source import Column
+from regard.errors import RecipeError, did_you_mean
+from regard.models import ClassifierConfig, ModelConfig, TransformerConfig
+from regard.models.classifier import TransformerEncoderConfig
+from regard.tasks import TASKS, TaskConfig
+from regard.training.config import TrainConfig
+
+MAX_BYTES = 1_000_000
+FITTING_MODELS = {"translate": ("transformer", "rnn_seq2seq"), "classify": ("classifier",)}
+
+
+class DataConfig(Config):
+    """Files of each split: aligned text files (one per role) or files of records, plain or .gz."""
+
+    train: tuple[str, ...]
+    valid: tuple[str, ...] | None = Field(None, description="without it, every 20th training row is held out")
+    test: tuple[str, ...] | None = None
+    columns: dict[str, Column] = Field({}, description="role → column name, or number counted from 1")
+    encoding: str = "utf-8"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_file_is_a_list(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            splits = {
+                key: given[key] for key in ("train", "valid", "test") if isinstance(given.get(key), str)
+            }
+            return given | {key: [path] for key, path in splits.items()}
+        return given
+
+
+class Recipe(Config):
+    format_version: Literal[1] = 1
+    run: str = Field(
+        "runs/run", min_length=1, description="the folder that will hold everything about this run"
+    )
+    seed: int = Field(1, ge=0)
+    task: TaskConfig
+    data: DataConfig
+    model: ModelConfig
+    train: TrainConfig = TrainConfig(max_epochs=20, patience=5)
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        fitting = FITTING_MODELS[self.task.kind]
+        if self.model.kind not in fitting:
+            raise ValueError(
+                f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
+            )
+        stack = self.model.encoder if isinstance(self.model, ClassifierConfig) else self.model
+        if isinstance(stack, TransformerConfig | TransformerEncoderConfig) and stack.position == "learned":
+            most, longest = stack.max_positions, self.task.max_length
+            if most <= longest:
+                raise ValueError(
+                    f"max_positions ({most}) must exceed task.max_length ({longest}) when positions are learned"
+                )
+        roles = TASKS[self.task.kind].roles
+        for role in self.data.columns:
+            if role not in roles:
+                raise ValueError(f"data.columns.{role}: unknown{did_you_mean(role, roles)}")
+        return self
+
+    @classmethod
+    def read(cls, path: Path, overrides: Sequence[str] = ()) -> Self:
+        """A recipe file (.toml, or the .json a run folder holds), with overrides like `model.n_heads=8`."""
+        try:
+            text = path.read_bytes()[: MAX_BYTES + 1]
+            if len(text) > MAX_BYTES:
+                raise RecipeError(f"{path}: a recipe is at most {MAX_BYTES} bytes")
+            given = json.loads(text) if path.suffix == ".json" else tomllib.loads(text.decode("utf-8"))
+        except FileNotFoundError:
+            raise RecipeError(f"{path}: no such recipe; make one with: regard init YOUR_FILES") from None
+        except OSError as error:
+            raise RecipeError(f"{path}: cannot be read ({error.strerror})") from error
+        except (UnicodeDecodeError, ValueError, RecursionError) as error:
+            raise RecipeError(
+                f"{path}: not a valid {path.suffix.strip('.') or 'TOML'} file: {error}"
+            ) from error
+        if not isinstance(given, dict):
+            raise RecipeError(f"{path}: a recipe is a table of settings")
+        for override in overrides:
+            _override(given, override)
+        return cls.parse(given, str(path))
+
+    @classmethod
+    def parse(cls, given: dict[str, Any], where: str = "recipe") -> Self:
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise RecipeError(f"{where}: {_first_fault(cls, error)}") from None
+
+    def columns(self) -> dict[str, Column | None]:
+        """Every role of the task, with its column where one is given."""
+        return {role: self.data.columns.get(role) for role in TASKS[self.task.kind].roles}
+
+
+def _override(given: dict[str, Any], override: str) -> None:
+    key, equals, value = override.partition("=")
+    path = key.strip().split(".")
+    if not equals or not all(path):
+        raise RecipeError(f"override {override!r}: write it as key=value, for example model.n_heads=8")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        parsed = value  # plain text needs no quotes on a command line
+    for step, name in enumerate(path[:-1]):
+        given = given.setdefault(name, {})
+        if not isinstance(given, dict):
+            raise RecipeError(f"override {override!r}: {'.'.join(path[: step + 1])} is a value, not a table")
+    given[path[-1]] = parsed
+
+
+def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
+    """The first of pydantic's findings as one sentence with the path a user can see in the file."""
+    faults = error.errors(include_url=False)
+    unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+    fault = (unknown or faults)[0]
+    path, owner = _path(root, fault["loc"])
+    name = ".".join(path)
+    if fault["type"] == "extra_forbidden":
+        known = list(owner.model_fields) if owner is not None else []
+        return f"{name}: unknown{did_you_mean(path[-1], known)}"
+    if fault["type"] == "missing":
+        return f"{name}: missing"
+    message = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if fault["type"] == "value_error":
+        return f"{name}: {message}" if name else message
+    if fault["type"] == "union_tag_invalid":
+        tag, tags = str(fault["ctx"]["tag"]), fault["ctx"]["expected_tags"].replace("'", "")
+        return f"{name}.kind: unknown {tag!r}{did_you_mean(tag, tags.split(', '))}"
+    if fault["type"] == "union_tag_not_found":
+        return f"{name}.kind: missing"
+    return f"{name}: {_short(fault['input'])} should be {message[0].lower()}{message[1:]}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _path(root: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel] | None]:
+    """The visible path (without pydantic's union tags) and the class that owns its last name."""
+    path: list[str] = []
+    owner: type[BaseModel] | None = root
+    branches: list[type[BaseModel]] = [root]
+    for part in location:
+        tagged = [branch for branch in branches if _kind(branch) == part]
+        if len(branches) > 1 and tagged:
+            branches = tagged
+            continue
+        if not branches and part in ("str", "int"):  # pydantic's name for a member of `str | int`
+            continue
+        owner = branches[0] if branches else None
+        path.append(str(part))
+        field = owner.model_fields.get(str(part)) if owner is not None else None
+        branches = _models_in(field.annotation) if field is not None else []
+    return path, owner
+
+
+def _kind(model: type[BaseModel]) -> object:
+    field = model.model_fields.get("kind")
+    return None if field is None else field.default
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type):
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    return [model for part in typing.get_args(annotation) for model in _models_in(part)]

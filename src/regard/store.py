@@ -1,0 +1,163 @@
+"""A model folder: what a trained model is on disk, in the shape other tools expect.
+
+config.json         what the model and the task are; format_version
+model.safetensors   weights
+tokenizer.json      or source/ and target/, each with one
+metrics.json        scores, where and how they were measured
+README.md           the model card
+"""
+
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+from safetensors.torch import save_file
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from regard import __version__
+from regard.errors import CheckpointError, RunError
+from regard.models import Dims, ModelConfig
+from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.training.checkpoint import load_weights
+
+FORMAT_VERSION = 1
+MAX_CONFIG_BYTES = 1_000_000
+
+
+def save_model(
+    folder: Path,
+    task: AnyTask,
+    task_config: TaskConfig,
+    model: nn.Module,
+    model_config: ModelConfig,
+    metrics: dict[str, Any],
+) -> None:
+    """Written beside its place and renamed, so that a folder is whole or absent."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    config = {
+        "format_version": FORMAT_VERSION,
+        "regard_version": __version__,
+        "task": task_config.model_dump(mode="json"),
+        "model": model_config.model_dump(mode="json"),
+        "dims": asdict(task.dims),
+    }
+    _write_json(partial / "config.json", config)
+    _write_json(partial / "metrics.json", metrics)
+    save_file(dict(model.state_dict()), partial / "model.safetensors", metadata={"format": "pt"})
+    task.save(partial)
+    (partial / "README.md").write_text(model_card(task_config, model_config, model, metrics), "utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(partial, folder)
+
+
+def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfig, dict[str, Any]]:
+    """Read a model folder, or the `model` folder of a run."""
+    if not folder.exists():
+        raise RunError(f"{folder}: no such run or model folder")
+    if (folder / "model" / "config.json").is_file():
+        folder = folder / "model"
+    if not (folder / "config.json").is_file():
+        unfinished = (folder / "checkpoints").is_dir()
+        why = (
+            "its training has not finished; go on with: regard train --resume"
+            if unfinished
+            else "no config.json"
+        )
+        raise RunError(f"{folder}: not a trained model of regard ({why})")
+    config = _read_json(folder / "config.json")
+    if not isinstance(config.get("format_version"), int) or "task" not in config:
+        raise CheckpointError(f"{folder / 'config.json'}: made by another tool, not by regard")
+    if config["format_version"] > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{folder}: written by a newer regard (format {config['format_version']}, this one reads "
+            f"{FORMAT_VERSION}); upgrade regard"
+        )
+    try:
+        task_config: TaskConfig = TypeAdapter(TaskConfig).validate_python(config["task"])
+        model_config: ModelConfig = TypeAdapter(ModelConfig).validate_python(config["model"])
+        dims = Dims(**config["dims"])
+    except (ValidationError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
+    task: AnyTask = TASKS[task_config.kind].load(task_config, folder)  # type: ignore[arg-type]
+    if task.dims != dims:
+        raise CheckpointError(f"{folder}: the vocabulary has {task.dims}, but config.json says {dims}")
+    try:
+        with torch.device("meta"), _Unfilled():
+            model: nn.Module = model_config.build(task.dims)
+    except RuntimeError as error:
+        raise CheckpointError(f"{folder / 'config.json'}: its model cannot be built ({error})") from error
+    _check_size(folder / "model.safetensors", model)
+    model = model.to_empty(device="cpu")
+    load_weights(folder / "model.safetensors", model)
+    metrics = _read_json(folder / "metrics.json") if (folder / "metrics.json").is_file() else {}
+    return task, task_config, model.eval(), model_config, metrics
+
+
+class _Unfilled(TorchFunctionMode):
+    """No first weights for tensors without memory: `normal_` on them would load half of torch, 1.5 seconds."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **(kwargs or {}))
+
+
+def _check_size(path: Path, model: nn.Module) -> None:
+    """A config that asks for more than the file holds is refused before anything is allocated."""
+    needed = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    held = path.stat().st_size if path.is_file() else 0
+    if held < needed:
+        raise CheckpointError(
+            f"{path}: holds {held} bytes, the model in config.json needs {needed}; is it truncated?"
+        )
+
+
+def model_card(
+    task_config: TaskConfig, model_config: ModelConfig, model: nn.Module, metrics: dict[str, Any]
+) -> str:
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    lines = [
+        "---",
+        "library_name: regard",
+        f"tags: [{task_config.kind}, {model_config.kind}]",
+        "---",
+        f"# {task_config.kind} with {model_config}",
+        "",
+        f"{n_parameters:,} parameters. Trained with regard {__version__}. Use it:",
+        "",
+        "```",
+        'regard predict THIS_FOLDER "your text"',
+        'regard explain THIS_FOLDER "your text"',
+        "```",
+        "",
+        "## Scores",
+        "",
+        "| split | metric | value |",
+        "|---|---|---|",
+    ]
+    for split, scores in metrics.get("scores", {}).items():
+        lines += [f"| {split} | {name} | {value:.4g} |" for name, value in scores.items()]
+    lines += ["", *(f"`{name}`: {signature}" for name, signature in metrics.get("signatures", {}).items())]
+    return "\n".join(lines) + "\n"
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read as JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: should hold a JSON object")
+    return value

@@ -1,0 +1,220 @@
+"""classify: one label per text."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from regard.config import Config
+from regard.data.source import Row
+from regard.data.tokenizer import EOS, PAD, Encoded, Tokenizer, TokenizerConfig
+from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
+from regard.metrics.classify import accuracy, macro_f1
+from regard.models.dims import Dims
+from regard.tasks.task import Ground, Loss, Part, without_each
+
+
+class ClassifyConfig(Config):
+    kind: Literal["classify"] = "classify"
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    max_length: int = Field(256, ge=4, description="pieces; longer texts are cut, and said to be")
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """`tokens` end with EOS, so no text is empty; `label` is −1 when unknown."""
+
+    row: Row
+    tokens: Tensor
+    label: int
+    offsets: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Texts:
+    tokens_BT: Tensor
+    lengths_B: Tensor
+    labels_B: Tensor
+    examples: tuple[Text, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"texts": len(self.examples)}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(
+            self,
+            tokens_BT=self.tokens_BT.to(device),
+            lengths_B=self.lengths_B.to(device),
+            labels_B=self.labels_B.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class Label:
+    text: str
+    probability: float
+    probabilities: dict[str, float]
+    index: int
+
+    def to_json(self) -> dict[str, Any]:
+        shown = {label: round(p, 4) for label, p in self.probabilities.items()}
+        return {"text": self.text, "probability": round(self.probability, 4), "probabilities": shown}
+
+
+@dataclass(frozen=True)
+class LabelTally:
+    predicted: list[str] = field(default_factory=list)
+    gold: list[str] = field(default_factory=list)
+
+    def __add__(self, other: "LabelTally") -> "LabelTally":
+        return LabelTally(self.predicted + other.predicted, self.gold + other.gold)
+
+    def metrics(self) -> dict[str, float]:
+        return {
+            "accuracy": 100 * accuracy(self.predicted, self.gold),
+            "macro_f1": 100 * macro_f1(self.predicted, self.gold),
+        }
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+
+class Classify:
+    kind: ClassVar[str] = "classify"
+    roles: ClassVar[tuple[str, ...]] = ("text", "label")
+    metric: ClassVar[str] = "accuracy"
+    input_ground: ClassVar[str] = "text"
+
+    def __init__(self, config: ClassifyConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+        self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
+        self.dims = Dims(source_vocab=len(tokenizer), classes=len(self.labels))
+
+    @classmethod
+    def fit(cls, config: ClassifyConfig, rows: Iterable[Row]) -> Self:
+        rows = list(rows)
+        for row in rows:
+            if not row.fields["label"]:
+                raise DataError(f"{row.where}: the label is empty; give every training text one")
+        labels = sorted({row.fields["label"] for row in rows})
+        if len(labels) < 2:
+            raise DataError(
+                f"{rows[0].file if rows else 'the training data'}: only one label ({', '.join(labels)}) "
+                "in the training data; a classifier needs at least two"
+            )
+        if len(labels) > 10_000:
+            raise DataError(
+                f"{rows[0].file}: {len(labels)} different labels look like text, not classes; "
+                "choose the right column with data.columns.label"
+            )
+        return cls(config, Tokenizer.train(config.tokenizer, (row.fields["text"] for row in rows)), labels)
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {"text": self.tokenizer}
+
+    def searching(self, **changes: Any) -> Self:
+        raise RecipeError(f"{next(iter(changes))}: a classifier does not search, so it has no such setting")
+
+    def save(self, folder: Path) -> None:
+        self.tokenizer.save(folder / "tokenizer.json")
+        (folder / "labels.json").write_text(json.dumps(self.labels, ensure_ascii=False, indent=1), "utf-8")
+
+    @classmethod
+    def load(cls, config: ClassifyConfig, folder: Path) -> Self:
+        path = folder / "labels.json"
+        try:
+            labels = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path}: the labels cannot be read ({error})") from error
+        if not (
+            isinstance(labels, list) and len(labels) > 1 and all(isinstance(label, str) for label in labels)
+        ):
+            raise CheckpointError(f"{path}: should hold a list of at least two labels")
+        return cls(config, Tokenizer.load(folder / "tokenizer.json"), labels)
+
+    def encode(self, rows: Sequence[Row]) -> list[Text]:
+        encoded = self.tokenizer.encode_batch([row.fields["text"] for row in rows])
+        return [self._text(row, one) for row, one in zip(rows, encoded, strict=True)]
+
+    def _text(self, row: Row, encoded: Encoded) -> Text:
+        limit = self.config.max_length
+        label = row.fields.get("label")
+        if label is not None and label not in self.labels:
+            near = did_you_mean(label, self.labels)
+            raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
+        index = -1 if label is None else self.labels.index(label)
+        return Text(row, torch.tensor((*encoded.ids[:limit], EOS)), index, encoded.offsets[:limit])
+
+    def usable(self, example: Text) -> bool:
+        return len(example.tokens) > 1
+
+    def usable_input(self, example: Text) -> bool:
+        return self.usable(example)
+
+    def size(self, example: Text) -> tuple[int]:
+        return (len(example.tokens),)
+
+    def collate(self, examples: Sequence[Text]) -> Texts:
+        return Texts(
+            pad_sequence([example.tokens for example in examples], batch_first=True, padding_value=PAD),
+            torch.tensor([len(example.tokens) for example in examples]),
+            torch.tensor([example.label for example in examples]),
+            tuple(examples),
+        )
+
+    def loss(self, model: nn.Module, batch: Texts) -> Loss:
+        logits_BC = model(batch.tokens_BT, batch.lengths_B)
+        smoothing = self.config.label_smoothing
+        smoothed = F.cross_entropy(logits_BC, batch.labels_B, reduction="sum", label_smoothing=smoothing)
+        plain = F.cross_entropy(logits_BC.detach(), batch.labels_B, reduction="sum")
+        return Loss({"texts": Part(smoothed)}, shown={"texts": plain})
+
+    def measure(self, model: nn.Module, batch: Texts, *, thorough: bool) -> LabelTally:
+        predicted = [label.text for label in self.predict(model, batch)]
+        return LabelTally(predicted, [self.labels[index] for index in batch.labels_B.tolist()])
+
+    def predict(self, model: nn.Module, batch: Texts) -> list[Label]:
+        with torch.inference_mode():
+            probabilities = torch.softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1).tolist()
+        return [self._label(row) for row in probabilities]
+
+    def _label(self, probabilities: list[float]) -> Label:
+        index = max(range(len(probabilities)), key=probabilities.__getitem__)
+        by_label = dict(zip(self.labels, probabilities, strict=True))
+        return Label(self.labels[index], probabilities[index], by_label, index)
+
+    def force(self, example: Text, prediction: Label) -> Texts:
+        return self.collate([Text(example.row, example.tokens, prediction.index, example.offsets)])
+
+    def replay(self, model: nn.Module, batch: Texts) -> Tensor:
+        log_probs_BC = torch.log_softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1)
+        return log_probs_BC.gather(1, batch.labels_B[:, None])
+
+    def leave_out(self, batch: Texts) -> Texts:
+        n_pieces = int(batch.lengths_B[0]) - 1
+        return Texts(
+            without_each(batch.tokens_BT, n_pieces),
+            (batch.lengths_B - 1).expand(n_pieces),
+            batch.labels_B.expand(n_pieces),
+            batch.examples * n_pieces,
+        )
+
+    def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
+        text = example.row.fields["text"]
+        words = tuple(text[start:end] for start, end in example.offsets)
+        return {"text": Ground("text", (*words, "</s>")), "label": Ground("label", (prediction.text,))}
+
+    def site_grounds(self, site: str) -> tuple[str, str, str]:
+        if site.startswith("pooling"):
+            return "pooling: label → words", "label", "text"
+        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+        return f"encoder layer {layer}: word → word", "text", "text"

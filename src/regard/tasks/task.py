@@ -1,0 +1,167 @@
+"""What a problem means. A task knows no optimiser, no schedule, no device.
+
+Data flows one way: rows → `encode` → examples → `collate` → batches → model → `loss`, `measure`, `predict`.
+The training loop, the evaluation and the explanation see only this protocol.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.source import Row
+from regard.data.tokenizer import Tokenizer
+from regard.models.dims import Dims
+
+
+@dataclass(frozen=True)
+class Part:
+    """One term of a loss: a sum over `count` things, so that batches of any size add up exactly."""
+
+    sum: Tensor
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Named parts; what each is divided by comes from the whole global batch (`Batch.counts`).
+
+    `shown` holds sums that are reported but not learnt from.
+    """
+
+    parts: dict[str, Part]
+    shown: dict[str, Tensor] = field(default_factory=dict)
+
+    def objective(self, counts: dict[str, int]) -> Tensor:
+        """Σ weight · sum / count. Summed over micro-batches it is the loss of the one big batch."""
+        return torch.stack([part.weight * part.sum / counts[name] for name, part in self.parts.items()]).sum()
+
+
+class Batch(Protocol):
+    """Padded tensors of some examples."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many things each part of the loss will be a sum over; known before the forward pass."""
+
+    def to(self, device: torch.device) -> Self: ...
+
+
+class Prediction(Protocol):
+    """What a model answers; `text` is what a user reads."""
+
+    @property
+    def text(self) -> str: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class Tally(Protocol):
+    """What examples contributed to the metrics, kept per example; tallies add up."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+    def metrics(self) -> dict[str, float]: ...
+
+    def signatures(self) -> dict[str, str]:
+        """How each metric was computed, where a library can say so."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What the rows or the columns of an attention map are: a name, and a label for each."""
+
+    name: str
+    labels: tuple[str, ...]
+
+
+Ex = TypeVar("Ex")
+Ba = TypeVar("Ba", bound=Batch)
+Pr = TypeVar("Pr", bound=Prediction)
+Ta = TypeVar("Ta", bound=Tally, covariant=True)
+
+
+class Task(Protocol[Ex, Ba, Pr, Ta]):
+    kind: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]]
+    """The columns a row must have for training; the first is all that prediction needs."""
+    metric: ClassVar[str]
+    """The metric that decides which checkpoint is best; higher is better."""
+    input_ground: ClassVar[str]
+    """The ground whose pieces `leave_out` leaves out."""
+    dims: Dims
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        """The tokeniser of every role that holds text."""
+
+    @classmethod
+    def fit(cls, config: Any, rows: Iterable[Row]) -> Self:
+        """Learn what the training data decides: vocabulary, labels."""
+
+    def searching(self, **changes: Any) -> Self:
+        """The same task with another search (beam=5); RecipeError when it does not search."""
+
+    def save(self, folder: Path) -> None: ...
+
+    @classmethod
+    def load(cls, config: Any, folder: Path) -> Self: ...
+
+    def encode(self, rows: Sequence[Row]) -> list[Ex]:
+        """Examples of these rows, in their order."""
+
+    def usable(self, example: Ex) -> bool:
+        """Whether it can be trained on: it says something and was not cut."""
+
+    def usable_input(self, example: Ex) -> bool:
+        """Whether there is anything to predict from."""
+
+    def size(self, example: Ex) -> tuple[int, ...]:
+        """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
+
+    def collate(self, examples: Sequence[Ex]) -> Ba: ...
+
+    def loss(self, model: nn.Module, batch: Ba) -> Loss: ...
+
+    def measure(self, model: nn.Module, batch: Ba, *, thorough: bool) -> Ta:
+        """Compare predictions with the truth; `thorough` searches as the recipe says, else greedily."""
+
+    def predict(self, model: nn.Module, batch: Ba) -> list[Pr]: ...
+
+    def force(self, example: Ex, prediction: Pr) -> Ba:
+        """The batch of one that replays a finished prediction in one pass."""
+
+    def replay(self, model: nn.Module, batch: Ba) -> Tensor:
+        """Log-probabilities of what is forced: one per predicted token (or one per label)."""
+
+    def leave_out(self, batch: Ba) -> Ba:
+        """The forced batch once per input piece, without that piece."""
+
+    def grounds(self, example: Ex, prediction: Pr) -> dict[str, Ground]:
+        """What attention maps are between: "source", "target", "summary" …"""
+
+    def site_grounds(self, site: str) -> tuple[str, str, str]:
+        """For an attention site: a title, and the names of the grounds of its rows and columns."""
+
+
+def without_each(tokens_1T: Tensor, n_pieces: int) -> Tensor:
+    """n rows: the tokens without the first, without the second, … without the n-th."""
+    length = tokens_1T.shape[1]
+    keep_BT = ~torch.eye(n_pieces, length, dtype=torch.bool, device=tokens_1T.device)
+    return tokens_1T.expand(n_pieces, -1)[keep_BT].view(n_pieces, length - 1)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Dropout off and no gradients, and afterwards as it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)

@@ -1,0 +1,298 @@
+"""translate: a text in, a text out. Summaries and replies have the same shape."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from regard.config import Config
+from regard.data.source import Row
+from regard.data.tokenizer import BOS, EOS, PAD, UNK, Encoded, Tokenizer, TokenizerConfig
+from regard.decode import DecodeConfig, Hypothesis, beam, greedy
+from regard.layers.heads import smoothed_cross_entropy
+from regard.metrics.text import BleuTokenizer, bleu, chrf
+from regard.models import RNNSeq2Seq, Transformer
+from regard.models.dims import Dims
+from regard.tasks.task import Ground, Loss, Part, without_each
+
+
+class TranslateConfig(Config):
+    kind: Literal["translate"] = "translate"
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    joint: bool = Field(False, description="one vocabulary for both sides; good for related languages")
+    max_length: int = Field(256, ge=4, description="pieces; longer training pairs are left out and counted")
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    bleu_tokenize: BleuTokenizer = Field(
+        "13a", description="sacrebleu's; 'zh' for Chinese output, 'none' for tokenised text"
+    )
+    decode: DecodeConfig = DecodeConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`source` ends with EOS; `target` begins with BOS and ends with EOS, or is BOS alone when unknown."""
+
+    row: Row
+    source: Tensor
+    target: Tensor
+    source_offsets: tuple[tuple[int, int], ...]
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Pairs:
+    source_BK: Tensor
+    source_lengths_B: Tensor
+    target_BT: Tensor
+    """BOS and the target's pieces: what the decoder reads. What it shall say is one place further."""
+    labels_BT: Tensor
+    examples: tuple[Pair, ...]
+
+    @property
+    def keep_BT(self) -> Tensor:
+        return self.labels_BT != PAD
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"tokens": int(self.keep_BT.sum())}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(
+            self,
+            source_BK=self.source_BK.to(device),
+            source_lengths_B=self.source_lengths_B.to(device),
+            target_BT=self.target_BT.to(device),
+            labels_BT=self.labels_BT.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class Translation:
+    text: str
+    ids: tuple[int, ...]
+    score: float
+    offsets: tuple[tuple[int, int], ...]
+    """Where each piece stands in `text`."""
+    others: tuple["Translation", ...] = ()
+    """The rest of the n best."""
+
+    def to_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {"text": self.text, "score": round(self.score, 4)}
+        if self.others:
+            answer["others"] = [other.to_json() for other in self.others]
+        return answer
+
+
+NOTHING = Translation("", (), 0.0, ())
+"""The translation of an empty line."""
+
+
+@dataclass(frozen=True)
+class TextTally:
+    tokenize: BleuTokenizer
+    hypotheses: list[str] = field(default_factory=list)
+    references: list[str] = field(default_factory=list)
+
+    def __add__(self, other: "TextTally") -> "TextTally":
+        return TextTally(
+            self.tokenize, self.hypotheses + other.hypotheses, self.references + other.references
+        )
+
+    def metrics(self) -> dict[str, float]:
+        return {
+            "bleu": bleu(self.hypotheses, self.references, self.tokenize)[0],
+            "chrf": chrf(self.hypotheses, self.references)[0],
+        }
+
+    def signatures(self) -> dict[str, str]:
+        return {
+            "bleu": bleu(self.hypotheses, self.references, self.tokenize)[1],
+            "chrf": chrf(self.hypotheses, self.references)[1],
+        }
+
+
+class Translate:
+    kind: ClassVar[str] = "translate"
+    roles: ClassVar[tuple[str, ...]] = ("source", "target")
+    metric: ClassVar[str] = "bleu"
+    input_ground: ClassVar[str] = "source"
+
+    def __init__(self, config: TranslateConfig, source: Tokenizer, target: Tokenizer) -> None:
+        self.config, self.source, self.target = config, source, target
+        self.dims = Dims(source_vocab=len(source), target_vocab=len(target), joint=config.joint)
+
+    @classmethod
+    def fit(cls, config: TranslateConfig, rows: Iterable[Row]) -> Self:
+        pairs = [(row.fields["source"], row.fields["target"]) for row in rows]
+        if config.joint:
+            joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
+            return cls(config, joint, joint)
+        sides = zip(*pairs, strict=True) if pairs else ((), ())
+        source, target = (Tokenizer.train(config.tokenizer, texts) for texts in sides)
+        return cls(config, source, target)
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {"source": self.source, "target": self.target}
+
+    def searching(self, **changes: Any) -> Self:
+        decode = self.config.decode.changed(**changes)
+        return type(self)(self.config.model_copy(update={"decode": decode}), self.source, self.target)
+
+    def save(self, folder: Path) -> None:
+        if self.config.joint:
+            self.source.save(folder / "tokenizer.json")
+            return
+        for name, tokenizer in (("source", self.source), ("target", self.target)):
+            (folder / name).mkdir()
+            tokenizer.save(folder / name / "tokenizer.json")
+
+    @classmethod
+    def load(cls, config: TranslateConfig, folder: Path) -> Self:
+        if config.joint:
+            joint = Tokenizer.load(folder / "tokenizer.json")
+            return cls(config, joint, joint)
+        source, target = (Tokenizer.load(folder / name / "tokenizer.json") for name in ("source", "target"))
+        return cls(config, source, target)
+
+    def encode(self, rows: Sequence[Row]) -> list[Pair]:
+        sources = self.source.encode_batch([row.fields["source"] for row in rows])
+        targets = self.target.encode_batch([row.fields.get("target", "") for row in rows])
+        return [self._pair(*parts) for parts in zip(rows, sources, targets, strict=True)]
+
+    def _pair(self, row: Row, source: Encoded, target: Encoded) -> Pair:
+        limit = self.config.max_length
+        answer = (BOS, *target.ids[:limit], EOS) if "target" in row.fields else (BOS,)
+        return Pair(
+            row,
+            torch.tensor((*source.ids[:limit], EOS)),
+            torch.tensor(answer),
+            source.offsets[:limit],
+            cut=max(len(source.ids), len(target.ids)) > limit,
+        )
+
+    def usable(self, example: Pair) -> bool:
+        """Both sides say something and neither was cut."""
+        return len(example.source) > 1 and len(example.target) > 2 and not example.cut
+
+    def usable_input(self, example: Pair) -> bool:
+        return len(example.source) > 1
+
+    def size(self, example: Pair) -> tuple[int, int]:
+        return len(example.source), max(1, len(example.target) - 1)
+
+    def collate(self, examples: Sequence[Pair]) -> Pairs:
+        return Pairs(
+            source_BK=_padded([example.source for example in examples]),
+            source_lengths_B=torch.tensor([len(example.source) for example in examples]),
+            target_BT=_padded([example.target[:-1] for example in examples]),
+            labels_BT=_padded([example.target[1:] for example in examples]),
+            examples=tuple(examples),
+        )
+
+    def loss(self, model: nn.Module, batch: Pairs) -> Loss:
+        keep_BT = batch.keep_BT
+        read = smoothed_cross_entropy(batch.labels_BT[keep_BT], self.config.label_smoothing)
+        smoothed, plain = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, read)
+        return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
+
+    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
+        decode = (
+            self.config.decode if thorough else self.config.decode.model_copy(update={"beam": 1, "n_best": 1})
+        )
+        hypotheses = [found.text for found in self.search(model, batch, decode)]
+        return TextTally(
+            self.config.bleu_tokenize,
+            hypotheses,
+            [example.row.fields["target"] for example in batch.examples],
+        )
+
+    def predict(self, model: nn.Module, batch: Pairs) -> list[Translation]:
+        return self.search(model, batch, self.config.decode)
+
+    def search(self, model: nn.Module, batch: Pairs, decode: DecodeConfig) -> list[Translation]:
+        assert isinstance(model, Transformer | RNNSeq2Seq)
+        state: Any = model.start(batch.source_BK, batch.source_lengths_B)
+        limit = self.config.max_length
+        lengths = [min(limit, decode.max_length(n)) for n in batch.source_lengths_B.tolist()]
+        shared: dict[str, Any] = {
+            "begin": BOS,
+            "end": EOS,
+            "forbidden": (PAD, UNK, BOS),
+            "length_penalty": decode.length_penalty,
+            "device": batch.source_BK.device,
+        }
+        if decode.beam == 1:
+            found = [[hypothesis] for hypothesis in greedy(model, state, lengths, **shared)]
+        else:
+            found = beam(model, state, lengths, width=decode.beam, n_best=decode.n_best, **shared)
+        return [
+            self._translation(hypotheses) if length > 1 else NOTHING
+            for hypotheses, length in zip(found, batch.source_lengths_B.tolist(), strict=True)
+        ]
+
+    def _translation(self, found: Sequence[Hypothesis]) -> Translation:
+        best, *rest = found
+        text = self.target.decode(best.ids)
+        others = tuple(self._translation([other]) for other in rest)
+        return Translation(text, best.ids, best.score, _spans(self.target, best.ids), others)
+
+    def force(self, example: Pair, prediction: Translation) -> Pairs:
+        answer = torch.tensor((BOS, *prediction.ids, EOS))
+        return self.collate([Pair(example.row, example.source, answer, example.source_offsets)])
+
+    def replay(self, model: nn.Module, batch: Pairs) -> Tensor:
+        n_rows, length = batch.target_BT.shape
+        logits_NV = model(batch.source_BK, batch.source_lengths_B, batch.target_BT)
+        log_probs_BTV = torch.log_softmax(logits_NV, dim=-1).view(n_rows, length, -1)
+        return log_probs_BTV.gather(2, batch.labels_BT[..., None]).squeeze(-1)
+
+    def leave_out(self, batch: Pairs) -> Pairs:
+        n_pieces = int(batch.source_lengths_B[0]) - 1
+        return Pairs(
+            without_each(batch.source_BK, n_pieces),
+            (batch.source_lengths_B - 1).expand(n_pieces),
+            batch.target_BT.expand(n_pieces, -1),
+            batch.labels_BT.expand(n_pieces, -1),
+            batch.examples * n_pieces,
+        )
+
+    def grounds(self, example: Pair, prediction: Translation) -> dict[str, Ground]:
+        text = example.row.fields["source"]
+        source = tuple(text[start:end] for start, end in example.source_offsets)
+        target = tuple(self.target.pieces(prediction.ids))
+        return {
+            "source": Ground("source", (*source, "</s>")),
+            "target": Ground("target", (*target, "</s>")),
+            "written": Ground("written so far", ("<s>", *target)),
+        }
+
+    def site_grounds(self, site: str) -> tuple[str, str, str]:
+        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+        if site.startswith("encoder."):
+            return f"encoder layer {layer}: source → source", "source", "source"
+        if site.endswith(".self"):
+            return f"decoder layer {layer}: target → what was written", "target", "written"
+        if layer is None:
+            return "alignment: target → source", "target", "source"
+        return f"decoder layer {layer}: target → source", "target", "source"
+
+
+def _spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Where each piece stands in the decoded text; pieces that spell one character in bytes all stand there."""
+    begun = [tokenizer.decode(ids[:n]) for n in range(len(ids) + 1)]
+    # what does not begin the text is cut inside a character: its pieces reach to the next that does
+    whole = [len(part) if begun[-1].startswith(part) else None for part in begun]
+    starts = accumulate((length or 0 for length in whole), max)
+    ends = (next(length for length in whole[n:] if length is not None) for n in range(1, len(whole)))
+    return tuple(zip(starts, ends, strict=False))
+
+
+def _padded(sequences: list[Tensor]) -> Tensor:
+    return pad_sequence(sequences, batch_first=True, padding_value=PAD)

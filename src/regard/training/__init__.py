@@ -1,0 +1,1 @@
+"""The loop (a generator of events) and what it stands on. It sees tasks only through their protocol."""

@@ -1,0 +1,52 @@
+"""How long, how fast, how often: everything about training that is not the model or the task."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from regard.config import Config
+
+
+class TrainConfig(Config):
+    max_epochs: int | None = Field(None, ge=1)
+    max_steps: int | None = Field(None, ge=1)
+    max_minutes: float | None = Field(None, gt=0, description="evaluation included; the model so far is kept")
+    batch_tokens: int = Field(4096, ge=1, description="rows × longest side, of the whole batch")
+    accumulate: int = Field(
+        1, ge=1, description="split a batch into this many parts to save memory; same result"
+    )
+    optimizer: Literal["adam", "adamw"] = "adam"
+    lr: float = Field(
+        1e-3, gt=0, description="the peak; for the paper's schedule a factor (the paper's is 1)"
+    )
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = Field(1e-9, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    schedule: Literal["paper", "inverse_sqrt", "cosine", "linear", "constant"] = "inverse_sqrt"
+    warmup: int = Field(400, ge=0, description="steps")
+    clip_norm: float | None = Field(1.0, gt=0)
+    eval_every: int | None = Field(
+        None, ge=1, description="steps between validations; once an epoch by default"
+    )
+    patience: int | None = Field(None, ge=1, description="validations without a better score before stopping")
+    average: int = Field(
+        1, ge=1, description="also try the average of the last k checkpoints, keep the better"
+    )
+    log_every: int = Field(20, ge=1, description="steps between lines of metrics.jsonl")
+    device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
+    threads: int | None = Field(None, ge=1, description="CPU threads; all cores by default")
+
+    @model_validator(mode="after")
+    def _ends(self) -> "TrainConfig":
+        if (
+            self.max_epochs is None
+            and self.max_steps is None
+            and self.max_minutes is None
+            and self.patience is None
+        ):
+            raise ValueError("training would never end; give max_epochs, max_steps, max_minutes or patience")
+        if self.schedule in ("cosine", "linear") and self.max_steps is None and self.max_epochs is None:
+            raise ValueError(
+                f"the {self.schedule} schedule needs an end to fall to; give max_steps or max_epochs"
+            )
+        return self

@@ -1,0 +1,43 @@
+"""Loss and metrics of a model on some examples: the same in training, at its end and in `regard eval`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.data.batching import sorted_batches
+from regard.tasks.task import Tally, Task, evaluating
+
+ROWS = 64
+"""Rows decoded together."""
+
+
+def evaluate(
+    task: Task[Any, Any, Any, Any],
+    model: nn.Module,
+    examples: Sequence[Any],
+    device: torch.device,
+    *,
+    thorough: bool,
+    batch_tokens: int = 4096,
+    tick: Callable[[int], None] = lambda done: None,
+) -> tuple[dict[str, float], Tally]:
+    """Metrics by name ("loss" is per token or text, not smoothed), and the tally they came from."""
+    sizes = [task.size(example) for example in examples]
+    losses: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    tally: Tally | None = None
+    with evaluating(model):
+        for indices in sorted_batches(sizes, batch_tokens, ROWS):
+            batch = task.collate([examples[i] for i in indices]).to(device)
+            loss = task.loss(model, batch)
+            for name, count in batch.counts.items():
+                losses[name] = losses.get(name, 0.0) + float(loss.shown[name])
+                counts[name] = counts.get(name, 0) + count
+            part = task.measure(model, batch, thorough=thorough)
+            tally = part if tally is None else tally + part
+            tick(len(indices))
+    assert tally is not None, "nothing to evaluate"
+    loss_sum = sum(losses[name] / counts[name] for name in losses)
+    return {"loss": loss_sum, **tally.metrics()}, tally

@@ -1,0 +1,71 @@
+"""What training says while it goes. Logging, drawing and stopping are the caller's for-loop."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The data is read, the model is built, nothing is trained yet."""
+
+    run: Path
+    n_train: int
+    n_left_out: int
+    n_valid: int
+    n_parameters: int
+    model: str
+    device: str
+    total_steps: int | None
+
+
+@dataclass(frozen=True)
+class Step:
+    step: int
+    epoch: int
+    loss: float
+    """Per token (or per text), not smoothed."""
+    lr: float
+    grad_norm: float
+    tokens: int
+    """Tokens (or texts) learnt from in this step, padding not counted."""
+    seconds: float
+    """Since the start, evaluation included; adds up over resumes."""
+    progress: float
+    """Share of the whole, by the nearest limit; 0 when there is none."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    step: int
+    metrics: dict[str, float]
+    best: bool
+    seconds: float
+    took: float
+
+
+@dataclass(frozen=True)
+class Saved:
+    step: int
+    path: Path
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Training is over; these splits are being scored as the recipe searches, which may take a while."""
+
+    step: int
+    splits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finished:
+    step: int
+    reason: str
+    seconds: float
+    best_step: int
+    chosen: str
+    """Which weights were kept: the best checkpoint's, or the average of the last ones."""
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+Event = Prepared | Step | Evaluated | Saved | Scoring | Finished

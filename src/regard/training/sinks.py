@@ -1,0 +1,174 @@
+"""Where events go: the journal on disk, and the console."""
+
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from regard.training.events import Evaluated, Event, Finished, Prepared, Saved, Scoring, Step
+
+
+class Journal:
+    """metrics.jsonl: a line every few steps and one per validation; rewound to the step resumed from."""
+
+    def __init__(self, path: Path, every: int, resumed_step: int = 0) -> None:
+        self.path, self.every = path, every
+        before = (entry for entry in _entries(path) if entry["step"] <= resumed_step)
+        kept = [entry for entry in before if entry["event"] != "finished"]
+        path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), "utf-8")
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Step) and event.step % self.every:
+            return
+        if isinstance(event, Step | Evaluated | Finished):
+            entry = {"event": type(event).__name__.lower()} | asdict(event)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
+
+
+def _entries(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a journal; a crash may have cut one off."""
+    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no NaN and no infinity; they become null."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+WIDE = 116
+"""Columns from which the live line says everything and has a bar."""
+
+
+class ConsoleSink:
+    """One live line on a terminal; plain lines, now and then, elsewhere."""
+
+    QUIET_SECONDS = 30.0
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(file=sys.stderr)
+        self.rate, self.loss, self.metric = 0.0, math.nan, ""
+        self.last_step: Step | None = None
+        self.said = -math.inf
+        self.live: Progress | None = None
+        self.line: TaskID | None = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Prepared():
+                self._prepared(event)
+            case Step():
+                self._step(event)
+            case Evaluated():
+                self._evaluated(event)
+            case Finished():
+                self.close()
+                self._say(
+                    f"finished at step {event.step} after {_clock(event.seconds)} ({event.reason}); "
+                    f"kept the {event.chosen}: {_scores(event.metrics)}"
+                )
+            case Scoring():
+                self._scoring(event)
+            case Saved():
+                pass
+
+    def close(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
+
+    def _say(self, line: str, aside: str = "") -> None:
+        """As it is: names are not markup, and a pipe gets whole lines."""
+        self.console.print(Text.assemble(line, (aside, "dim")), soft_wrap=not self.console.is_terminal)
+
+    def _prepared(self, event: Prepared) -> None:
+        left_out = f" ({event.n_left_out:,} left out: empty or too long)" if event.n_left_out else ""
+        self._say(
+            f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters on {event.device}\n"
+            f"{event.n_train:,} training examples{left_out}, {event.n_valid:,} for validation; "
+            f"run folder {event.run}"
+        )
+        if self.console.is_terminal:
+            self.live = Progress(
+                *([BarColumn(bar_width=16)] if self.console.width >= WIDE else []),
+                TextColumn("{task.description}", markup=False),
+                console=self.console,
+                transient=True,
+            )
+            self.live.start()
+            self.line = self.live.add_task("", total=1.0)
+
+    def _step(self, event: Step) -> None:
+        before = self.last_step
+        since = event.seconds - before.seconds if before else 0.0
+        if since > 0:
+            rate = event.tokens / since
+            self.rate = rate if not self.rate else self.rate + 0.1 * (rate - self.rate)
+        self.loss = event.loss if math.isnan(self.loss) else self.loss + 0.1 * (event.loss - self.loss)
+        self.last_step = event
+        if self.live is not None and self.line is not None:
+            self.live.update(self.line, completed=event.progress, description=self._line(event))
+        elif time.monotonic() - self.said >= self.QUIET_SECONDS:
+            self.said = time.monotonic()
+            self._say(self._line(event))
+
+    def _line(self, event: Step) -> str:
+        """Everything worth knowing, or on a narrow terminal what matters most of it."""
+        wide = self.live is None or self.console.width >= WIDE
+        left = event.seconds * (1 - event.progress) / event.progress if event.progress else None
+        parts = [
+            f"step {event.step}",
+            f"epoch {event.epoch + 1}" if wide else "",
+            f"loss {self.loss:.3f}",
+            self.metric,
+            f"{self.rate:,.0f} tokens/s",
+            f"lr {event.lr:.2g}" if wide else "",
+            _clock(event.seconds) if wide else "",
+            "" if left is None else f"{_clock(left)} left",
+            _memory(),
+        ]
+        return " · ".join(part for part in parts if part)
+
+    def _scoring(self, event: Scoring) -> None:
+        line = f"scoring {' and '.join(event.splits)} …"
+        if self.live is not None and self.line is not None:
+            self.live.update(self.line, completed=1.0, description=line)
+        else:
+            self._say(line)
+
+    def _evaluated(self, event: Evaluated) -> None:
+        self.metric = "".join(f"{name} {value:.2f}" for name, value in list(event.metrics.items())[1:2])
+        self.last_step = None
+        mark = " ← best" if event.best else ""
+        times = f"{_clock(event.seconds)}, validation {event.took:.1f} s"
+        self._say(f"step {event.step}: {_scores(event.metrics)}{mark}", f"  ({times})")
+
+
+def _scores(metrics: dict[str, float]) -> str:
+    return ", ".join(
+        f"{name} {value:.3f}" if name == "loss" else f"{name} {value:.2f}" for name, value in metrics.items()
+    )
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _memory() -> str:
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB"

@@ -1,0 +1,245 @@
+"""Translation: what an example, a batch, a loss and a prediction are."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.data.source import Row
+from regard.data.tokenizer import BOS, EOS, PAD, UNK
+from regard.decode import Hypothesis
+from regard.errors import CheckpointError, RecipeError
+from regard.models import Dims
+from regard.tasks import Translate, TranslateConfig
+from regard.tasks.task import evaluating
+from regard.tasks.translate import Pair
+from tiny import rnn, stirred, transformer
+
+LINES = [
+    ("the grey heron stands", "der graue reiher steht"),
+    ("the heron flies away", "der reiher fliegt fort"),
+    ("the grey fog stands", "der graue nebel steht"),
+    ("away flies the fog", "fort fliegt der nebel"),
+    ("我们 看见 the heron", "wir sehen den reiher"),
+]
+
+
+def row(source: str, target: str | None = None, line: int = 1) -> Row:
+    return Row({"source": source} | ({} if target is None else {"target": target}), "pairs.tsv", line)
+
+
+def fitted(kind: str = "word", **changes: Any) -> Translate:
+    size = 400 if kind in ("bpe", "unigram") else 60
+    tokenizer = {"kind": kind, "vocab_size": size, "min_frequency": 1}
+    config = TranslateConfig.model_validate({"tokenizer": tokenizer, "max_length": 6} | changes)
+    return Translate.fit(config, [row(*line) for line in LINES])
+
+
+@pytest.fixture
+def task() -> Translate:
+    return fitted()
+
+
+def test_the_data_decides_the_sizes(task: Translate) -> None:
+    assert task.dims == Dims(len(task.source), len(task.target), joint=False)
+    joint = fitted(joint=True)
+    assert joint.source is joint.target
+    assert joint.dims == Dims(len(joint.source), len(joint.source), joint=True)
+    assert len(joint.source) > max(len(task.source), len(task.target))
+    assert joint.tokenizers == {"source": joint.source, "target": joint.target}
+
+
+def test_an_example_is_marked_at_its_ends(task: Translate) -> None:
+    (pair,) = task.encode([row(*LINES[0])])
+    assert pair.source.tolist() == [*task.source.encode(LINES[0][0]).ids, EOS]
+    assert pair.target.tolist() == [BOS, *task.target.encode(LINES[0][1]).ids, EOS]
+    assert [LINES[0][0][start:end] for start, end in pair.source_offsets] == LINES[0][0].split()
+    assert task.size(pair) == (5, 5)
+
+
+def test_an_unknown_target_is_only_begun(task: Translate) -> None:
+    (pair,) = task.encode([row("the fog")])
+    assert pair.target.tolist() == [BOS]
+    assert task.size(pair) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("n_source", "n_target", "usable"),
+    [(3, 3, True), (6, 6, True), (7, 3, False), (3, 7, False), (0, 3, False), (3, 0, False), (1, 1, True)],
+)
+def test_pairs_longer_than_the_limit_or_empty_are_not_learnt_from(
+    task: Translate, n_source: int, n_target: int, usable: bool
+) -> None:
+    """The limit, 6, counts pieces of text and not the marks around them."""
+    (pair,) = task.encode([row("the " * n_source, "der " * n_target)])
+    assert task.usable(pair) is usable
+    assert task.usable_input(pair) is (n_source > 0)
+    assert len(pair.source) == min(n_source, 6) + 1, "what is too long is cut, for prediction and validation"
+    assert len(pair.target) == min(n_target, 6) + 2
+    assert len(pair.source_offsets) == min(n_source, 6)
+
+
+def test_a_batch_is_padded_and_shifted(task: Translate) -> None:
+    pairs = task.encode([row("the fog", "der nebel steht fort"), row("the grey fog stands", "fort")])
+    batch = task.collate(pairs)
+    assert batch.source_BK.shape == (2, 5)
+    assert batch.source_lengths_B.tolist() == [3, 5]
+    assert batch.source_BK[0, 3:].tolist() == [PAD, PAD]
+    for example, reads, says in zip(pairs, batch.target_BT.tolist(), batch.labels_BT.tolist(), strict=True):
+        length = len(example.target) - 1
+        assert reads[:length] == example.target[:-1].tolist()
+        assert says[:length] == example.target[1:].tolist()
+        assert not any(reads[length:]) and not any(says[length:])
+    assert batch.counts == {"tokens": 5 + 2}
+    assert batch.keep_BT.sum(1).tolist() == [5, 2]
+    assert batch.to(torch.device("cpu")).examples == tuple(pairs)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("config", [transformer(), rnn()], ids=["transformer", "rnn"])
+def test_the_loss_is_a_sum_over_real_tokens(config: Any, smoothing: float) -> None:
+    task = fitted(label_smoothing=smoothing)
+    model = stirred(config.build(task.dims))
+    batch = task.collate(task.encode([row(*line) for line in LINES[:2]] + [row("fog", "nebel")]))
+    loss = task.loss(model, batch)
+    logits_NV = model(batch.source_BK, batch.source_lengths_B, batch.target_BT)
+    options = {"reduction": "sum", "ignore_index": PAD}
+    labels_N = batch.labels_BT.flatten()
+    expected = F.cross_entropy(logits_NV, labels_N, label_smoothing=smoothing, **options)
+    torch.testing.assert_close(loss.parts["tokens"].sum, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        loss.shown["tokens"], F.cross_entropy(logits_NV, labels_N, **options), rtol=1e-5, atol=1e-5
+    )
+    assert not loss.shown["tokens"].requires_grad
+    torch.testing.assert_close(loss.objective({"tokens": 12}), expected / 12, rtol=1e-5, atol=1e-5)
+
+
+def predicted(task: Translate, texts: list[str], config: Any = None) -> tuple[Any, list[Any], list[Pair]]:
+    model = stirred((config or transformer()).build(task.dims))
+    examples = task.encode([row(text) for text in texts])
+    with evaluating(model):
+        return model, task.predict(model, task.collate(examples)), examples
+
+
+def test_predictions_keep_their_order_and_an_empty_line_stays_empty(task: Translate) -> None:
+    texts = ["the fog", "", "the grey heron stands", "heron"]
+    _, together, _ = predicted(task, texts)
+    assert (together[1].text, together[1].ids) == ("", ())
+    assert together[1].to_json() == {"text": "", "score": 0.0}
+    for text, found in zip(texts, together, strict=True):
+        torch.manual_seed(20170612)
+        _, (alone,), _ = predicted(task, [text])
+        assert alone.ids == found.ids
+        assert alone.score == pytest.approx(found.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_no_prediction_is_longer_than_the_limit(beam: int) -> None:
+    task = fitted(decode={"beam": beam, "max_ratio": 1.0})
+    model = stirred(transformer().build(task.dims))
+    with torch.no_grad():
+        model.embed_target.weight[EOS] = 0  # makes the end unlikely
+        model.embed_target.weight[4:] *= 3
+    with evaluating(model):
+        found = task.predict(model, task.collate(task.encode([row("the fog"), row("the " * 50)])))
+    assert all(len(one.ids) <= 5 for one in found)
+    assert any(len(one.ids) == 5 for one in found)
+
+
+def test_special_pieces_are_never_predicted(task: Translate) -> None:
+    model = stirred(transformer().build(task.dims))
+    with torch.no_grad():
+        model.embed_target.weight[[PAD, UNK, BOS]] = 5.0
+    for beam in (1, 3):
+        with evaluating(model):
+            (found,) = task.searching(beam=beam).predict(model, task.collate(task.encode([row("the fog")])))
+        assert not {PAD, UNK, BOS, EOS} & set(found.ids)
+
+
+def test_the_n_best_are_given_best_first(task: Translate) -> None:
+    _, (found,), _ = predicted(task.searching(beam=5, n_best=4), ["the grey fog"])
+    scores = [found.score, *(other.score for other in found.others)]
+    assert len(scores) == 4
+    assert scores == sorted(scores, reverse=True)
+    assert len({found.ids, *(other.ids for other in found.others)}) == 4
+    shown = found.to_json()
+    assert [len(shown["others"]), *shown] == [3, "text", "score", "others"]
+
+
+def test_another_search_is_another_task(task: Translate) -> None:
+    changed = task.searching(beam=2, length_penalty=0.5)
+    assert (changed.config.decode.beam, changed.config.decode.length_penalty) == (2, 0.5)
+    assert task.config.decode.beam == 4
+    for settings, sentence in [
+        ({"baem": 3}, r"decode\.baem: unknown; did you mean beam\?"),
+        ({"beam": 0}, r"decode\.beam: Input should be greater than or equal to 1"),
+        ({"beam": 2, "n_best": 3}, r"n_best \(3\) cannot exceed beam \(2\)"),
+        ({"beam": "many"}, r"decode\.beam: Input should be a valid integer"),
+    ]:
+        with pytest.raises(RecipeError, match=sentence):
+            task.searching(**settings)
+
+
+@pytest.mark.parametrize("config", [transformer(), rnn(), rnn(attention="none")], ids=str)
+def test_a_replay_tells_what_the_search_had_found(task: Translate, config: Any) -> None:
+    model, predictions, examples = predicted(task.searching(length_penalty=0.0), ["the grey fog", "heron"], config)
+    for example, prediction in zip(examples, predictions, strict=True):
+        with evaluating(model):
+            told_1T = task.replay(model, task.force(example, prediction))
+        assert told_1T.shape == (1, len(prediction.ids) + 1)
+        assert told_1T.sum().item() == pytest.approx(prediction.score, abs=1e-4)
+
+
+def test_leaving_out_takes_away_each_piece_once(task: Translate) -> None:
+    (example,) = task.encode([row("the grey fog")])
+    _, (prediction,), _ = predicted(task, ["the grey fog"])
+    batch = task.leave_out(task.force(example, prediction))
+    the, grey, fog, end = example.source.tolist()
+    assert batch.source_BK.tolist() == [[grey, fog, end], [the, fog, end], [the, grey, end]]
+    assert batch.source_lengths_B.tolist() == [3, 3, 3]
+    assert batch.target_BT.shape == batch.labels_BT.shape == (3, len(prediction.ids) + 1)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "char", "word"])
+@pytest.mark.parametrize("text", ["der graue reiher", "我们 sehen 鹤", "鹤鹤", "reiher é 🦩 nebel", "x"])
+def test_every_piece_of_a_prediction_stands_in_its_text(kind: str, text: str) -> None:
+    """Also where several pieces spell one character in bytes: they all stand where the character stands."""
+    task = fitted(kind, joint=True)
+    ids = task.target.encode(text).ids
+    found = task._translation([Hypothesis(ids, -1.0, -1.0)])
+    assert len(found.offsets) == len(ids)
+    assert all(0 <= start <= end <= len(found.text) for start, end in found.offsets)
+    assert [start for start, _ in found.offsets] == sorted(start for start, _ in found.offsets)
+    covered = {place for start, end in found.offsets for place in range(start, end)}
+    assert covered >= {place for place, character in enumerate(found.text) if not character.isspace()}
+    spells_bytes = [name.startswith("<0x") for name in task.target.pieces(ids)]
+    assert all(end - start == 1 for (start, end), byte in zip(found.offsets, spells_bytes, strict=True) if byte)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_comes_back_from_disk(joint: bool, tmp_path: Path) -> None:
+    task = fitted(joint=joint)
+    task.save(tmp_path)
+    loaded = Translate.load(task.config, tmp_path)
+    assert loaded.dims == task.dims
+    before, after = (one.encode([row(*line) for line in LINES]) for one in (task, loaded))
+    assert all(torch.equal(a.source, b.source) and torch.equal(a.target, b.target) for a, b in zip(before, after, strict=True))
+
+
+def test_a_missing_tokenizer_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"source.tokenizer\.json: cannot be read"):
+        Translate.load(TranslateConfig(), tmp_path)
+
+
+def test_tallies_add_up(task: Translate) -> None:
+    model = stirred(transformer().build(task.dims))
+    examples = task.encode([row(*line) for line in LINES])
+    with evaluating(model):
+        whole = task.measure(model, task.collate(examples), thorough=True)
+        parts = [task.measure(model, task.collate([example]), thorough=True) for example in examples]
+    total = parts[0] + parts[1] + parts[2] + parts[3] + parts[4]
+    assert total == whole
+    assert total.metrics() == whole.metrics()
+    assert set(whole.signatures()) == {"bleu", "chrf"}

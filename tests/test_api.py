@@ -1,0 +1,346 @@
+"""The public face: from files to a run folder, to predictions, scores and explanations."""
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import regard
+from regard.api import Trained
+from regard.attention import sites
+from regard.data.source import Row
+from regard.errors import DataError, RecipeError, RunError
+from regard.run import prepare
+from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from tiny import classifier, mirrored, planted, rnn, stirred, transformer
+
+TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
+CPU = torch.device("cpu")
+
+
+def recipe(folder: Path, data: dict[str, Any], model: dict[str, Any], task: str, **train: Any) -> regard.Recipe:
+    return regard.Recipe.parse(
+        {
+            "run": str(folder / "run"),
+            "task": {"kind": task, "tokenizer": TOKENIZER},
+            "data": data,
+            "model": model,
+            "train": {"max_steps": 4, "batch_tokens": 200, "warmup": 3, "log_every": 1, "device": "cpu"} | train,
+        }
+    )
+
+
+def translating(folder: Path, **train: Any) -> regard.Recipe:
+    data = {"train": mirrored(folder, 43), "valid": mirrored(folder, 7, "valid"), "test": mirrored(folder, 5, "test")}
+    return recipe(folder, data, transformer().model_dump(), "translate", **train)
+
+
+def classifying(folder: Path, **train: Any) -> regard.Recipe:
+    data = {"train": planted(folder, 43), "valid": planted(folder, 7, "valid"), "test": planted(folder, 5, "test")}
+    return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return regard.train(translating(tmp_path_factory.mktemp("translator")), quiet=True)
+
+
+@pytest.fixture(scope="module")
+def labeller(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    return regard.train(classifying(tmp_path_factory.mktemp("labeller")), quiet=True)
+
+
+def untrained(config: Any) -> Trained:
+    """A translator or classifier with random weights: enough to look at."""
+    rows = [
+        Row({"text": text, "label": label, "source": text, "target": text[::-1]}, "x", 1)
+        for text, label in (("the grey heron stands still", "bird"), ("fog lies on the river", "weather"))
+    ]
+    task: Any
+    if config.kind == "classifier":
+        task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
+    else:
+        task = Translate.fit(TranslateConfig.model_validate({"tokenizer": TOKENIZER, "max_length": 200}), rows)
+    return Trained(task, task.config, stirred(config.build(task.dims)), config, {}, CPU)
+
+
+def test_training_leaves_a_whole_run_folder(tmp_path: Path) -> None:
+    given = translating(tmp_path, eval_every=2)
+    trained = regard.train(given, quiet=True)
+    run = tmp_path / "run"
+    assert sorted(path.name for path in run.iterdir()) == [
+        "checkpoints",
+        "metrics.jsonl",
+        "model",
+        "recipe.json",
+        "task",
+    ]
+    assert regard.Recipe.read(run / "recipe.json") == given
+    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert [(event["event"], event["step"]) for event in events] == [
+        ("step", 1),
+        ("step", 2),
+        ("evaluated", 2),
+        ("step", 3),
+        ("step", 4),
+        ("evaluated", 4),
+        ("finished", 4),
+    ]
+    assert set(trained.metrics["scores"]) == {"valid", "test"}
+    assert set(trained.metrics["scores"]["test"]) == {"loss", "bleu", "chrf"}
+    assert trained.metrics["stopped_by"] == "max_steps = 4"
+    assert trained.metrics["seed"] == 1
+    assert not trained.model.training
+
+
+def test_a_recipe_file_takes_overrides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = translating(tmp_path)
+    (tmp_path / "recipe.json").write_text(given.model_dump_json(), "utf-8")
+    trained = regard.train("recipe.json", "run=other run", "train.max_steps=1", "model.n_encoder_layers=1", quiet=True)
+    assert trained.metrics["step"] == 1
+    assert trained.model_config.n_encoder_layers == 1
+    assert (tmp_path / "other run" / "model").is_dir()
+
+
+def test_overrides_of_a_recipe_object_are_not_silently_lost(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"'seed=3'.*recipe file"):
+        regard.train(translating(tmp_path), "seed=3", quiet=True)
+
+
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder in (whole, parts):
+        folder.mkdir()
+    plan = {"eval_every": 2, "average": 2}
+    expected = regard.train(translating(whole, **plan, max_steps=8), quiet=True)
+    regard.train(translating(parts, **plan, max_steps=4), quiet=True)
+    resumed = regard.train(translating(parts, **plan, max_steps=8), resume=True, quiet=True)
+    left, right = (load_file(folder / "run" / "model" / "model.safetensors") for folder in (whole, parts))
+    assert all(torch.equal(left[name], right[name]) for name in left)
+    assert resumed.metrics["scores"] == expected.metrics["scores"]
+    journals = [
+        [
+            {key: entry[key] for key in ("event", "step", "loss", "metrics", "chosen") if key in entry}
+            for entry in map(json.loads, (folder / "run" / "metrics.jsonl").read_text().splitlines())
+        ]
+        for folder in (whole, parts)
+    ]
+    assert journals[0] == journals[1]
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    given = translating(tmp_path)
+    run = Path(given.run)
+    run.mkdir()
+    (run / "thesis.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"run: already exists and is not empty; choose another with run=NAME"):
+        regard.train(given, quiet=True)
+    assert [path.name for path in run.iterdir()] == ["thesis.txt"]
+    with pytest.raises(RunError, match="no checkpoint to resume from"):
+        regard.train(given, resume=True, quiet=True)
+
+
+def test_an_occupied_run_says_how_to_go_on(tmp_path: Path) -> None:
+    given = translating(tmp_path, max_steps=1)
+    regard.train(given, quiet=True)
+    with pytest.raises(RunError, match="or go on from step 1 with --resume"):
+        regard.train(given, quiet=True)
+
+
+def test_saving_into_a_folder_with_other_things_is_refused(translator: Trained, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RunError, match="already exists and is not empty; choose another"):
+        translator.save(tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+    translator.save(tmp_path / "copy")
+    copy = regard.load(tmp_path / "copy", device="cpu")
+    texts = ["amber birch", "cedar", "delta ember fjord"]
+    assert [found.text for found in copy.predict(texts)] == [found.text for found in translator.predict(texts)]
+    assert copy.metrics == translator.metrics
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_a_fault_in_any_split_is_found_before_anything_is_written(tmp_path: Path, split: str) -> None:
+    given = classifying(tmp_path)
+    wrong = "" if split == "train" else "maybe"
+    (tmp_path / f"{split}.csv").write_text(f"text,label\nthe heath,no\nthe grove,{wrong}\n", "utf-8")
+    with pytest.raises(DataError, match=rf"{split}\.csv:3: (the label is empty|label 'maybe' does not occur)"):
+        regard.train(given, quiet=True)
+    assert not Path(given.run).exists()
+
+
+def test_without_validation_data_every_twentieth_row_is_held_out(tmp_path: Path) -> None:
+    given = translating(tmp_path)
+    data = given.data.model_copy(update={"valid": None, "test": None})
+    prepared = prepare(given.model_copy(update={"data": data}))
+    assert [example.row.line for example in prepared.training.valid] == [20, 40]
+    assert len(prepared.training.train) == 41
+    assert not {20, 40} & {example.row.line for example in prepared.training.train}
+
+
+def test_too_little_data_is_said(tmp_path: Path) -> None:
+    given = translating(tmp_path)
+    data = given.data.model_copy(update={"train": tuple(mirrored(tmp_path, 19, "few")), "valid": None})
+    with pytest.raises(DataError, match="few.source.*: no usable validation examples"):
+        regard.train(given.model_copy(update={"data": data}), quiet=True)
+
+
+def test_a_device_that_is_not_there_is_said(tmp_path: Path) -> None:
+    for device in ("cuda:77", "abacus"):
+        with pytest.raises(RecipeError, match=rf"train\.device: '{device}' is not available here; use auto or cpu"):
+            regard.train(translating(tmp_path, device=device), quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_text_gives_one_prediction_many_give_a_list(translator: Trained) -> None:
+    one = translator.predict("amber birch")
+    assert translator.predict(["amber birch"])[0].ids == one.ids
+    assert translator.predict([]) == []
+    assert [found.text for found in translator.predict(iter(["", "amber", ""]))][::2] == ["", ""]
+
+
+@pytest.mark.parametrize("trained", ["translator", "labeller"])
+def test_predictions_keep_the_order_of_the_texts(trained: str, request: pytest.FixtureRequest) -> None:
+    model: Trained = request.getfixturevalue(trained)
+    texts = ["amber birch cedar delta", "", "knoll", "grove heath", "  ", "knoll", "inlet jetty fjord"] * 3
+    together = model.predict(texts)
+    assert len(together) == len(texts)
+    for text, found in zip(texts, together, strict=True):
+        assert found.text == model.predict(text).text
+
+
+def test_streaming_waits_for_one_text_only_and_never_for_the_end(labeller: Trained) -> None:
+    read: list[int] = []
+
+    def endless() -> Iterator[str]:
+        for number in count():
+            read.append(number)
+            yield f"amber {number}"
+
+    answers = labeller.stream(endless())
+    assert not read, "nothing is read before anything is asked"
+    next(answers)
+    assert len(read) == 1
+    for _ in range(50):
+        next(answers)
+    assert len(read) <= 128
+    assert not labeller.model.training
+
+
+def test_the_search_can_be_changed_and_mistakes_are_said(translator: Trained, labeller: Trained) -> None:
+    assert len(translator.predict("amber birch", beam=3, n_best=3).others) == 2
+    assert translator.predict("amber birch").others == ()
+    with pytest.raises(RecipeError, match=r"decode\.nbest: unknown; did you mean n_best\?"):
+        translator.predict("amber", nbest=3)
+    with pytest.raises(RecipeError, match="a classifier does not search"):
+        labeller.predict("amber", beam=3)
+
+
+def test_evaluation_gives_the_scores_of_the_run(translator: Trained, labeller: Trained, tmp_path: Path) -> None:
+    found = translator.evaluate(mirrored(tmp_path, 5, "test"))
+    assert found.n_examples == 5
+    assert found.metrics == pytest.approx(translator.metrics["scores"]["test"], rel=1e-4)
+    assert "tok:13a" in found.signatures["bleu"]
+
+    (path,) = planted(tmp_path, 5, "test")
+    lines = [line.split(",") for line in Path(path).read_text().splitlines()[1:]]
+    right = sum(labeller.predict(text).text == label for text, label in lines)
+    assert labeller.evaluate(path).metrics["accuracy"] == pytest.approx(100 * right / 5)
+    assert labeller.evaluate(path).metrics == pytest.approx(labeller.metrics["scores"]["test"], rel=1e-4)
+
+
+def test_evaluation_takes_columns_and_refuses_unknown_ones(labeller: Trained, tmp_path: Path) -> None:
+    path = tmp_path / "odd.tsv"
+    path.write_text("1\tno\tgrove heath\n2\tyes\tamber\n", "utf-8")
+    assert labeller.evaluate(str(path), {"text": 3, "label": 2}).n_examples == 2
+    with pytest.raises(RecipeError, match=r"columns\.lable: unknown; did you mean label\?"):
+        labeller.evaluate(str(path), {"lable": 2})
+
+
+EXPLAINED = {
+    "transformer": transformer(),
+    "transformer-rotary": transformer(position="rotary"),
+    "rnn-bahdanau": rnn(),
+    "rnn-luong": rnn(order="luong", attention="general"),
+    "rnn-unfed": rnn(order="luong", attention="dot", input_feeding=False),
+    "classifier-words": classifier("words"),
+    "classifier-rnn": classifier("rnn"),
+    "classifier-transformer": classifier("transformer", position="alibi"),
+    "classifier-transformer-mean": classifier("transformer", "mean"),
+}
+
+
+@pytest.mark.parametrize("config", EXPLAINED.values(), ids=EXPLAINED.keys())
+def test_every_map_of_an_explanation_is_labelled(config: Any) -> None:
+    trained = untrained(config)
+    text = "the grey fog lies still"
+    shown, found = trained.explain(text), trained.predict(text)
+    assert shown.output == found.text
+    assert list(shown.sites) == list(sites(trained.model))
+    assert all(site.tap is None for site in sites(trained.model).values())
+    source = (*text.split(), "</s>")
+    for attention in shown.maps:
+        n_heads, n_rows, n_columns = attention.weights_HQK.shape
+        assert (n_rows, n_columns) == (len(attention.rows.labels), len(attention.columns.labels))
+        assert n_heads == (3 if "layers" in attention.site else 1)
+        assert attention.weights_HQK.sum(-1) == pytest.approx(1, abs=1e-5)
+        assert attention.columns.labels == source or attention.columns.labels[0] == "<s>"
+        if attention.rows.name == "target":
+            assert n_rows == len(found.ids) + 1
+            assert attention.rows.labels[-1] == "</s>"
+        if attention.rows.name == "label":
+            assert attention.rows.labels == (found.text,)
+    main = shown.map(shown.main)
+    assert main.columns.labels == source
+    looks_out = main.rows is not main.columns
+    assert (shown.trust is not None) == looks_out
+    if shown.trust is not None:
+        assert shown.trust.score is not None
+        assert -1 <= shown.trust.score <= 1
+    assert shown.to_html()
+    assert shown.to_svg()
+
+
+def test_the_maps_are_those_of_the_answer_given() -> None:
+    """The weights of the pooling, computed once more by hand."""
+    trained = untrained(classifier("words"))
+    model: Any = trained.model
+    shown = trained.explain("the grey fog")
+    ids = torch.tensor([*trained.task.tokenizer.encode("the grey fog").ids, 3])
+    states_TD = model.encoder.embed.weight[ids]
+    attention = model.pooling.attention
+    scores_T = torch.tanh(states_TD @ attention.k.weight.T + model.pooling.query_D) @ attention.score.v_HE[0]
+    assert shown.maps[0].weights_HQK[0, 0] == pytest.approx(scores_T.softmax(0).tolist(), abs=1e-5)
+
+
+def test_what_cannot_be_explained_is_said() -> None:
+    with pytest.raises(DataError, match="nothing to explain: the text is empty"):
+        untrained(rnn()).explain("  ")
+    with pytest.raises(DataError, match="nothing to show: .*attention none has no attention"):
+        untrained(rnn(attention="none")).explain("the fog")
+    with pytest.raises(DataError, match="nothing to show: rnn classifier.*mean pooling has no attention"):
+        untrained(classifier("rnn", "mean")).explain("the fog")
+
+
+def test_trust_is_measured_where_it_can_be() -> None:
+    trained = untrained(rnn())
+    assert trained.explain("fog").trust is None, "one piece: nothing to compare"
+    assert trained.explain("the fog").trust is not None
+    assert trained.explain("fog " * 150).trust is None, "too long to leave out every piece in turn"
+
+
+def test_the_console_is_quiet_when_asked_and_speaks_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = classifying(tmp_path, max_steps=1)
+    regard.train(given, quiet=True)
+    assert capsys.readouterr() == ("", "")
+    again = given.model_copy(update={"run": str(tmp_path / "again")})
+    regard.train(again)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "finished at step 1" in said.err

@@ -1,0 +1,190 @@
+"""Checkpoints on disk: whole or absent, exact, and refused in one sentence when they are not what they should be."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from regard.errors import CheckpointError
+from regard.linear import Linear
+from regard.training import checkpoint
+from regard.training.checkpoint import Progress
+
+STEP = 42
+PROGRESS = Progress(step=STEP, epoch=3, batch=5, seconds=7.5, best_score=0.25, best_step=11, stale=2, threads=1)
+
+
+def trained(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """A model and an optimizer that have taken two steps, so that every moment is something."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(Linear(3, 5), Linear(5, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.randn(7, 3)).square().sum().backward()
+        optimizer.step()
+    return model, optimizer
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return checkpoint.save(tmp_path, *trained(1), PROGRESS)
+
+
+def test_everything_comes_back_exactly(saved: Path) -> None:
+    model, optimizer = trained(1)
+    other, other_optimizer = trained(2)
+    assert checkpoint.restore(saved.parent, STEP, other, other_optimizer) == PROGRESS
+    x = torch.randn(7, 3)
+    for one, opt in ((model, optimizer), (other, other_optimizer)):
+        opt.zero_grad()
+        one(x).sum().backward()
+        opt.step()
+    assert all(map(torch.equal, model.state_dict().values(), other.state_dict().values()))
+
+
+def test_a_fresh_optimizer_takes_up_where_the_old_one_was(saved: Path) -> None:
+    model, optimizer = trained(1)
+    other = nn.Sequential(Linear(3, 5), Linear(5, 2))
+    fresh = torch.optim.Adam(other.parameters(), lr=0.1)
+    checkpoint.restore(saved.parent, STEP, other, fresh)
+    for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        for kind in ("step", "exp_avg", "exp_avg_sq"):
+            assert torch.equal(optimizer.state[mine][kind], fresh.state[theirs][kind])
+
+
+def test_is_plain_files_and_nothing_else(saved: Path) -> None:
+    assert saved.name == "step-00000042"
+    assert sorted(path.name for path in saved.iterdir()) == [
+        "model.safetensors",
+        "optimizer.safetensors",
+        "state.json",
+    ]
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name], "nothing half-written is left"
+    assert json.loads((saved / "state.json").read_text())["format_version"] == 1
+
+
+def test_only_whole_checkpoints_are_seen(saved: Path) -> None:
+    root = saved.parent
+    (root / ".step-00000050.partial").mkdir()
+    (root / ".step-00000050.partial" / "state.json").write_text("{}")
+    (root / "step-00000060").mkdir()
+    (root / "step-notes").mkdir()
+    (root / "step-notes" / "state.json").write_text("{}")
+    assert checkpoint.saved_steps(root) == [STEP]
+    assert checkpoint.saved_steps(root / "absent") == []
+
+
+def test_saving_again_replaces(saved: Path) -> None:
+    model, optimizer = trained(3)
+    assert checkpoint.save(saved.parent, model, optimizer, PROGRESS) == saved
+    found = load_file(saved / "model.safetensors")
+    assert all(torch.equal(found[name], tensor) for name, tensor in model.state_dict().items())
+
+
+def test_an_average_is_the_mean(tmp_path: Path) -> None:
+    models = [trained(seed) for seed in range(3)]
+    for step, (model, optimizer) in enumerate(models):
+        checkpoint.save(tmp_path, model, optimizer, Progress(step=step))
+    mean = checkpoint.average(tmp_path, [0, 1, 2])
+    for name, tensor in mean.items():
+        by_hand = sum(model.state_dict()[name].double() for model, _ in models) / 3
+        assert tensor.dtype == torch.float32
+        torch.testing.assert_close(tensor.double(), by_hand, rtol=1e-6, atol=1e-8)
+    alone = checkpoint.average(tmp_path, [1])
+    assert all(torch.equal(alone[name], tensor) for name, tensor in models[1][0].state_dict().items())
+
+
+def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
+    for step in range(1, 6):
+        checkpoint.save(tmp_path, *trained(1), Progress(step=step))
+    checkpoint.prune(tmp_path, [2, 5, 5, 77])
+    assert checkpoint.saved_steps(tmp_path) == [2, 5]
+
+
+def damage_json(folder: Path) -> None:
+    (folder / "state.json").write_text('{"format_version": 1, ')
+
+
+def damage_progress(folder: Path) -> None:
+    (folder / "state.json").write_text('{"format_version": 1, "progress": {"stride": 3}}')
+
+
+def damage_shape(folder: Path) -> None:
+    (folder / "state.json").write_text("[]")
+
+
+def truncate_weights(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def truncate_moments(folder: Path) -> None:
+    path = folder / "optimizer.safetensors"
+    path.write_bytes(path.read_bytes()[:9])
+
+
+def foreign_moments(folder: Path) -> None:
+    save_file({"some/exp_avg": torch.zeros(3)}, folder / "optimizer.safetensors")
+
+
+def misshapen_moments(folder: Path) -> None:
+    moments = load_file(folder / "optimizer.safetensors")
+    save_file(moments | {"0.weight/exp_avg": torch.zeros(2, 2)}, folder / "optimizer.safetensors")
+
+
+def remove_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+DAMAGES: list[tuple[Callable[[Path], None], str]] = [
+    (damage_json, "step-00000042: the checkpoint is damaged"),
+    (damage_progress, "step-00000042: the checkpoint is damaged"),
+    (damage_shape, "step-00000042: the checkpoint is damaged"),
+    (truncate_weights, "model.safetensors: not a readable safetensors file"),
+    (remove_weights, "model.safetensors: not a readable safetensors file"),
+    (truncate_moments, "step-00000042: the checkpoint is damaged"),
+    (foreign_moments, "optimizer.safetensors: does not fit the model"),
+    (misshapen_moments, "optimizer.safetensors: does not fit the model"),
+]
+
+
+@pytest.mark.parametrize(("damage", "sentence"), DAMAGES, ids=lambda value: getattr(value, "__name__", ""))
+def test_damage_is_said_in_one_sentence(saved: Path, damage: Callable[[Path], None], sentence: str) -> None:
+    damage(saved)
+    with pytest.raises(CheckpointError, match=sentence):
+        checkpoint.restore(saved.parent, STEP, *trained(2))
+
+
+def test_a_newer_format_is_not_guessed_at(saved: Path) -> None:
+    (saved / "state.json").write_text('{"format_version": 2, "progress": {}}')
+    with pytest.raises(CheckpointError, match=r"newer regard \(format 2, this one reads 1\); upgrade"):
+        checkpoint.restore(saved.parent, STEP, *trained(2))
+
+
+def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    model, _ = trained(1)
+    path = tmp_path / "model.safetensors"
+    own = dict(model.state_dict())
+
+    def refused(tensors: dict[str, torch.Tensor], sentence: str) -> None:
+        save_file(tensors, path)
+        with pytest.raises(CheckpointError, match=sentence):
+            checkpoint.load_weights(path, model)
+
+    refused({"0.weight": own["0.weight"]}, r"lacks tensor 0\.bias \(3 differ\)")
+    refused(own | {"2.weight": torch.zeros(1)}, r"has an unknown tensor 2\.weight \(1 differ\)")
+    refused(own | {"0.bias": torch.zeros(7)}, r"tensor 0\.bias has shape \(7,\), the model needs \(5,\)")
+
+
+def test_refused_weights_change_nothing(tmp_path: Path) -> None:
+    model, _ = trained(1)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    save_file({name: torch.zeros(1) for name in before}, tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match="has shape"):
+        checkpoint.load_weights(tmp_path / "model.safetensors", model)
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())

@@ -1,0 +1,93 @@
+"""Evaluation: what the numbers mean, and that batching and training mode do not matter to them."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from sacrebleu import corpus_bleu
+
+from regard.tasks.task import evaluating
+from regard.training.evaluate import evaluate
+from regard.training.loop import Training
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def training(make: Callable[..., Training]) -> Training:
+    return make(max_steps=1, dropout=0.5)
+
+
+def test_the_loss_is_the_mean_over_all_tokens_not_smoothed(training: Training) -> None:
+    task, model = training.task, training.model
+    metrics, _ = evaluate(task, model, training.train, CPU, thorough=False)
+    total, count = 0.0, 0
+    model.eval()
+    with torch.no_grad():
+        for example in training.train:
+            one = task.collate([example])
+            logits_NV = model(one.source_BK, one.source_lengths_B, one.target_BT)
+            total += torch.nn.functional.cross_entropy(logits_NV, one.labels_BT[0], reduction="sum").item()
+            count += one.labels_BT.numel()
+    assert metrics["loss"] == pytest.approx(total / count, rel=1e-5)
+
+
+def test_the_scores_are_those_of_the_predictions(training: Training) -> None:
+    task, model = training.task, training.model
+    metrics, tally = evaluate(task, model, training.train, CPU, thorough=True)
+    with evaluating(model):
+        found = [task.predict(model, task.collate([example]))[0].text for example in training.train]
+    references = [example.row.fields["target"] for example in training.train]
+    assert metrics["bleu"] == pytest.approx(corpus_bleu(found, [references]).score)
+    assert sorted(zip(tally.hypotheses, tally.references, strict=True)) == sorted(
+        zip(found, references, strict=True)
+    )
+    assert "tok:13a" in tally.signatures()["bleu"]
+    assert list(metrics) == ["loss", "bleu", "chrf"]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 7, 100_000])
+def test_batches_do_not_matter(training: Training, batch_tokens: int) -> None:
+    task, model = training.task, training.model
+    expected, _ = evaluate(task, model, training.train, CPU, thorough=False)
+    metrics, _ = evaluate(task, model, training.train, CPU, thorough=False, batch_tokens=batch_tokens)
+    assert metrics == pytest.approx(expected, rel=1e-4)
+
+
+def test_thorough_searches_as_the_recipe_says_and_otherwise_greedily(
+    training: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[str] = []
+    for name in ("beam", "greedy"):
+        search = getattr(__import__("regard.decode", fromlist=[name]), name)
+        monkeypatch.setattr(
+            f"regard.tasks.translate.{name}",
+            lambda *args, _search=search, _name=name, **options: (used.append(_name), _search(*args, **options))[1],
+        )
+    for thorough in (False, True):
+        evaluate(training.task, training.model, training.valid, CPU, thorough=thorough)
+    assert used == ["greedy", "beam"]
+
+
+def test_says_how_far_it_is(training: Training) -> None:
+    done: list[int] = []
+    evaluate(
+        training.task, training.model, training.train, CPU, thorough=False, batch_tokens=20, tick=done.append
+    )
+    assert len(done) > 2
+    assert sum(done) == len(training.train)
+
+
+def test_leaves_the_model_as_it_was(training: Training) -> None:
+    model = training.model.train()
+    with evaluating(model):
+        assert not model.training
+        assert not torch.is_grad_enabled()
+    assert model.training
+    assert torch.is_grad_enabled()
+    with pytest.raises(KeyError, match="x"), evaluating(model):
+        raise KeyError("x")
+    assert model.training
+    with evaluating(model.eval()):
+        pass
+    assert not model.training

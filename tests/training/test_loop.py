@@ -1,0 +1,311 @@
+"""The loop: the same weights however a batch is split and wherever a run was interrupted; when it ends, with what."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from regard.data.batching import epoch_batches
+from regard.training import checkpoint
+from regard.training.events import Evaluated, Event, Finished, Saved, Step
+from regard.training.loop import Training, run, update
+
+Make = Callable[..., Training]
+
+
+def weights(training: Training) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in training.model.state_dict().items()}
+
+
+def equal(left: dict[str, Tensor], right: dict[str, Tensor]) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def steps(events: Iterable[Event]) -> list[Step]:
+    return [event for event in events if isinstance(event, Step)]
+
+
+def finished(events: Iterable[Event]) -> Finished:
+    *_, last = events
+    assert isinstance(last, Finished)
+    return last
+
+
+@pytest.fixture
+def scores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Validations give these scores, one after another, and cost nothing."""
+
+    def script(*values: float) -> None:
+        left = iter(values)
+        monkeypatch.setattr(
+            "regard.training.loop.evaluate", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, None)
+        )
+
+    return script
+
+
+@pytest.mark.parametrize("accumulate", [2, 3, 99])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
+def test_parts_of_a_batch_make_the_gradient_of_the_whole(
+    make: Make, accumulate: int, dtype: torch.dtype, tolerance: float
+) -> None:
+    batch = [2, 3, 5, 7, 11, 13, 17]
+    results = []
+    for parts in (1, accumulate):
+        training = make(dropout=0.0, max_steps=1, accumulate=parts, clip_norm=None)
+        training.model.to(dtype)
+        shown, norm, tokens = update(training, batch, step=1, lr=0.0)
+        gradients = [parameter.grad for parameter in training.model.parameters()]
+        results.append((torch.tensor([shown, norm, tokens], dtype=dtype), gradients))
+    torch.testing.assert_close(*(numbers for numbers, _ in results), rtol=10 * tolerance, atol=tolerance)
+    torch.testing.assert_close(*(gradients for _, gradients in results), rtol=10 * tolerance, atol=tolerance)
+
+
+def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
+    training, batch = make(dropout=0.0, max_steps=1), [2, 3, 5]
+    collated = training.task.collate([training.train[i] for i in batch])
+    logits_NV = training.model(collated.source_BK, collated.source_lengths_B, collated.target_BT)
+    expected = torch.nn.functional.cross_entropy(logits_NV, collated.labels_BT.flatten(), ignore_index=0)
+    shown, _, tokens = update(training, batch, step=1, lr=0.0)
+    assert shown == pytest.approx(expected.item(), rel=1e-5)
+    assert tokens == sum(len(training.train[i].target) - 1 for i in batch)
+
+
+def test_gradients_are_clipped_to_the_norm_and_the_rate_is_used(make: Make) -> None:
+    training = make(max_steps=1, clip_norm=0.01, optimizer="adamw")
+    before = weights(training)
+    _, norm, _ = update(training, [0, 1, 2], step=1, lr=0.0)
+    assert norm > 0.01, "the norm is reported as it was"
+    clipped = torch.cat([parameter.grad.flatten() for parameter in training.model.parameters()])
+    assert clipped.norm().item() == pytest.approx(0.01, rel=1e-3)
+    assert equal(weights(training), before)
+    update(training, [0, 1, 2], step=2, lr=0.1)
+    assert not equal(weights(training), before)
+
+
+def test_the_same_seed_gives_the_same_bits(make: Make) -> None:
+    runs = []
+    for folder in "ab":
+        training = make(folder, max_steps=5)
+        events = list(run(training))
+        runs.append((weights(training), [(s.loss, s.lr, s.grad_norm) for s in steps(events)]))
+    assert equal(runs[0][0], runs[1][0])
+    assert runs[0][1] == runs[1][1]
+    other = make("c", max_steps=5, seed=2)
+    assert [(s.loss, s.lr, s.grad_norm) for s in steps(run(other))] != runs[0][1]
+
+
+def test_every_example_is_seen_once_an_epoch_in_the_order_of_the_seed(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make(max_epochs=3, eval_every=1000)
+    seen: list[list[int]] = []
+
+    def noting(training: Training, indices: list[int], step: int, lr: float) -> tuple[float, float, int]:
+        seen.append(indices)
+        return 0.0, 0.0, 1
+
+    monkeypatch.setattr("regard.training.loop.update", noting)
+    events = list(run(training))
+    expected = [epoch_batches(training.sizes, 20, 1, epoch) for epoch in range(3)]
+    assert len(expected[0]) > 3
+    assert seen == [batch for epoch in expected for batch in epoch]
+    assert [step.step for step in steps(events)] == list(range(1, len(seen) + 1))
+    assert [step.epoch for step in steps(events)] == [n for n in range(3) for _ in expected[n]]
+    assert finished(events).reason == "max_epochs = 3"
+
+
+def interrupted_after(training: Training, step: int) -> list[Event]:
+    """What was said before the power went off, just after a checkpoint."""
+    said: list[Event] = []
+    for event in run(training):
+        said.append(event)
+        if isinstance(event, Saved) and event.step == step:
+            return said
+    raise AssertionError(f"no checkpoint at step {step}")
+
+
+@pytest.mark.parametrize("stop", [3, 6, 9])
+def test_an_interrupted_run_ends_with_the_same_bits(make: Make, stop: int) -> None:
+    plan = {"max_steps": 11, "eval_every": 3, "schedule": "cosine", "average": 2}
+    whole = make("whole", **plan)
+    expected = list(run(whole))
+
+    begun = make("resumed", **plan)
+    before = interrupted_after(begun, stop)
+    resumed = make("resumed", model_seed=99, **plan)
+    resumed.resume()
+    assert resumed.progress.step == stop
+    assert resumed.progress.batch > 0 or resumed.progress.epoch > 0
+    after = list(run(resumed))
+
+    def facts(events: Iterable[Event]) -> list[Any]:
+        return [
+            (event.step, event.epoch, event.loss, event.lr, event.grad_norm, event.tokens)
+            if isinstance(event, Step)
+            else (event.step, event.metrics, event.best)
+            for event in events
+            if isinstance(event, Step | Evaluated)
+        ]
+
+    assert facts([*before, *after]) == facts(expected)
+    assert equal(weights(resumed), weights(whole))
+    assert finished(after).chosen == finished(expected).chosen
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        left, right = (
+            load_file(checkpoint.folder_of(training.checkpoints, 11) / name) for training in (whole, resumed)
+        )
+        assert equal(left, right)
+
+
+def test_a_run_that_had_ended_does_not_go_on(make: Make) -> None:
+    """Killed between the last checkpoint and the model folder: only the end is done again."""
+    first = make(max_steps=3)
+    done = finished(run(first))
+    for plan in ({"max_steps": 3}, {"max_steps": 2}):
+        again = make(model_seed=99, **plan)
+        again.resume()
+        events = list(run(again))
+        assert [type(event) for event in events] == [Finished]
+        assert equal(weights(again), weights(first))
+        assert finished(events).chosen == done.chosen
+
+
+def test_a_run_that_had_lost_patience_does_not_go_on(make: Make, scores: Callable[..., None]) -> None:
+    scores(5, 4, 3)
+    finished(run(make(patience=2, eval_every=1)))
+    again = make(model_seed=99, patience=2, eval_every=1)
+    again.resume()
+    assert [type(event) for event in run(again)] == [Finished]
+
+
+def test_resuming_counts_time_on_and_restores_the_threads(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    interrupted_after(make(max_steps=5, eval_every=1), 2)
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    again = make(max_steps=5, eval_every=1)
+    again.resume()
+    assert asked == [7]
+    spent = again.progress.seconds
+    assert spent > 0
+    assert steps(run(again))[0].seconds > spent
+
+
+def test_the_best_checkpoint_is_kept(make: Make, scores: Callable[..., None]) -> None:
+    scores(1, 5, 3, 5)
+    training = make(max_steps=4, eval_every=1)
+    said: list[Event] = []
+    for event in run(training):
+        said.append(event)
+        if isinstance(event, Evaluated) and event.step == 2:
+            at_best = weights(training)
+    last = finished(said)
+    assert [event.best for event in said if isinstance(event, Evaluated)] == [True, True, False, False]
+    assert (last.best_step, last.chosen, last.metrics) == (2, "best checkpoint (step 2)", {"bleu": 5})
+    assert equal(weights(training), at_best)
+
+
+@pytest.mark.parametrize(("averaged", "wins"), [(9.0, True), (5.0, True), (4.9, False)])
+def test_the_average_of_the_last_is_kept_when_it_is_no_worse(
+    make: Make, scores: Callable[..., None], averaged: float, wins: bool
+) -> None:
+    scores(1, 5, 3, 4, averaged)
+    training = make(max_steps=4, eval_every=1, average=3)
+    history: dict[int, dict[str, Tensor]] = {}
+    for event in run(training):
+        if isinstance(event, Saved):
+            history[event.step] = weights(training)
+        last = event
+    assert isinstance(last, Finished)
+    if not wins:
+        assert last.chosen == "best checkpoint (step 2)"
+        assert equal(weights(training), history[2])
+        return
+    assert last.chosen == "average of the last 3 checkpoints"
+    assert last.metrics["bleu"] == averaged
+    for name, tensor in weights(training).items():
+        by_hand = (history[2][name].double() + history[3][name].double() + history[4][name].double()) / 3
+        torch.testing.assert_close(tensor.double(), by_hand, rtol=1e-6, atol=1e-8)
+
+
+def test_stops_when_nothing_gets_better(make: Make, scores: Callable[..., None]) -> None:
+    scores(1, 5, 5, 4, 6, 6, 5, 4)
+    last = finished(run(make(patience=3, eval_every=1)))
+    assert (last.step, last.best_step) == (8, 5)
+    assert last.reason == "no better score in 3 validations"
+
+
+def test_stops_after_steps_and_validates_once_more(make: Make, scores: Callable[..., None]) -> None:
+    scores(1, 2, 3)
+    events = list(run(make(max_steps=7, eval_every=3)))
+    assert finished(events).reason == "max_steps = 7"
+    assert [event.step for event in events if isinstance(event, Evaluated)] == [3, 6, 7]
+    assert steps(events)[-1].progress == 1.0
+
+
+def test_a_validation_at_the_limit_happens_once(make: Make, scores: Callable[..., None]) -> None:
+    scores(1, 2)
+    events = list(run(make(max_steps=6, eval_every=3)))
+    assert [event.step for event in events if isinstance(event, Evaluated)] == [3, 6]
+
+
+def test_stops_when_time_is_up(
+    make: Make, scores: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores(*range(100))
+    seconds = count()
+    monkeypatch.setattr(
+        "regard.training.loop.time", SimpleNamespace(perf_counter=lambda: float(next(seconds)))
+    )
+    events = list(run(make(max_minutes=0.5, eval_every=5)))
+    last = finished(events)
+    assert last.reason == "max_minutes = 0.5"
+    assert 3 < last.step < 31
+    assert steps(events)[-2].seconds < 32
+    assert last.seconds >= 30
+
+
+def test_validates_once_an_epoch_unless_told(make: Make, scores: Callable[..., None]) -> None:
+    scores(1, 2)
+    training = make(max_epochs=2)
+    per_epoch = [len(epoch_batches(training.sizes, 20, 1, epoch)) for epoch in range(2)]
+    events = list(run(training))
+    evaluated = [event.step for event in events if isinstance(event, Evaluated)]
+    assert evaluated == [per_epoch[0], sum(per_epoch)]
+    assert training.total_steps == 2 * per_epoch[0]
+
+
+def test_keeps_the_last_checkpoints_and_the_best(make: Make, scores: Callable[..., None]) -> None:
+    scores(1, 9, 1, 1, 1, 0)
+    training = make(max_steps=5, eval_every=1, average=2)
+    kept = [
+        checkpoint.saved_steps(training.checkpoints) for event in run(training) if isinstance(event, Saved)
+    ]
+    assert kept == [[1], [1, 2], [2, 3], [2, 3, 4], [2, 4, 5]]
+
+
+def test_the_callers_loop_may_stop_at_any_event(make: Make) -> None:
+    """Nothing is written behind the back of whoever has left."""
+    training = make(max_steps=5, eval_every=1)
+    events: Iterator[Event] = run(training)
+    assert isinstance(next(events), Step)
+    events.close()
+    assert not training.checkpoints.exists()
+
+
+def test_leftovers_of_a_killed_save_are_not_seen(make: Make, tmp_path: Path) -> None:
+    training = make(max_steps=5, eval_every=1)
+    interrupted_after(training, 2)
+    (training.checkpoints / ".step-00000007.partial").mkdir()
+    (training.checkpoints / "step-00000009").mkdir()
+    again = make(max_steps=5, eval_every=1)
+    again.resume()
+    assert again.progress.step == 2
+    assert finished(run(again)).step == 5

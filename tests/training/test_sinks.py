@@ -1,0 +1,149 @@
+"""The journal on disk and the lines on the console."""
+
+import json
+import math
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from regard.training.events import Evaluated, Event, Finished, Prepared, Saved, Step
+from regard.training.sinks import ConsoleSink, Journal
+
+PREPARED = Prepared(Path("runs/a"), 1_234, 5, 67, 1_500_000, "transformer 4+4 layers", "cpu", 100)
+
+
+def step(number: int, loss: float = 2.5) -> Step:
+    return Step(number, 0, loss, 0.001, 1.5, 1000, float(number), number / 100)
+
+
+def evaluated(number: int, best: bool = True) -> Evaluated:
+    return Evaluated(number, {"loss": 2.25, "bleu": 31.41}, best, float(number), 0.5)
+
+
+FINISHED = Finished(40, "max_steps = 40", 83.0, 20, "best checkpoint (step 20)", {"bleu": 31.41})
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """Strictly JSON: nothing that only Python would read."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return [json.loads(line, parse_constant=refuse) for line in path.read_text("utf-8").splitlines()]
+
+
+def kept(journal: Path) -> list[tuple[str, int]]:
+    return [(entry["event"], entry["step"]) for entry in entries(journal)]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """Of a run of 40 steps that logged every 10 and validated every 20."""
+    path = tmp_path / "metrics.jsonl"
+    write = Journal(path, every=10)
+    write(PREPARED)
+    for number in range(1, 41):
+        write(step(number))
+        if number % 20 == 0:
+            write(evaluated(number))
+            write(Saved(number, tmp_path))
+    write(FINISHED)
+    return path
+
+
+def test_holds_some_steps_and_every_validation(journal: Path) -> None:
+    assert kept(journal) == [
+        ("step", 10),
+        ("step", 20),
+        ("evaluated", 20),
+        ("step", 30),
+        ("step", 40),
+        ("evaluated", 40),
+        ("finished", 40),
+    ]
+    first, validation = entries(journal)[0], entries(journal)[2]
+    assert first["loss"] == 2.5
+    assert validation["metrics"] == {"loss": 2.25, "bleu": 31.41}
+
+
+def test_is_rewound_to_where_training_goes_on(journal: Path) -> None:
+    write = Journal(journal, every=10, resumed_step=20)
+    assert kept(journal) == [("step", 10), ("step", 20), ("evaluated", 20)]
+    for number in range(21, 31):
+        write(step(number))
+    assert kept(journal)[-2:] == [("evaluated", 20), ("step", 30)]
+
+
+def test_an_end_that_is_no_longer_one_is_forgotten(journal: Path) -> None:
+    """A finished run that goes on, or ends once more, has one end."""
+    Journal(journal, every=10, resumed_step=40)
+    assert kept(journal)[-1] == ("evaluated", 40)
+
+
+def test_a_new_run_begins_a_new_journal(journal: Path) -> None:
+    Journal(journal, every=10)
+    assert kept(journal) == []
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 30])
+def test_a_line_cut_off_by_a_crash_is_dropped(journal: Path, cut: int) -> None:
+    """Also where the cut falls behind an inner brace, so that the rest looks whole at its end."""
+    lines = journal.read_text("utf-8").splitlines()[:3]
+    assert '"metrics": {' in lines[-1]
+    inner = lines[-1].index("}") + 1
+    for broken in (lines[-1][:-cut], lines[-1][:inner]):
+        journal.write_text("\n".join([*lines[:-1], broken]), "utf-8")
+        Journal(journal, every=10, resumed_step=40)
+        assert kept(journal) == [("step", 10), ("step", 20)]
+
+
+def test_is_json_also_when_training_diverges(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    write = Journal(path, every=1)
+    write(step(1, loss=math.nan))
+    write(step(2, loss=math.inf))
+    assert [entry["loss"] for entry in entries(path)] == [None, None]
+
+
+def said(*events: Event, terminal: bool = False) -> str:
+    out = StringIO()
+    sink = ConsoleSink(Console(file=out, force_terminal=terminal, width=200, color_system=None))
+    for event in events:
+        sink(event)
+    sink.close()
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_console_says_what_matters(terminal: bool) -> None:
+    text = said(PREPARED, step(1), evaluated(1), step(2), evaluated(2, best=False), FINISHED, terminal=terminal)
+    assert "1.50 M parameters on cpu" in text
+    assert "1,234 training examples (5 left out: empty or too long), 67 for validation" in text
+    assert "step 1: loss 2.250, bleu 31.41 ← best" in text
+    assert "step 2: loss 2.250, bleu 31.41  (0:02" in text
+    assert "finished at step 40 after 1:23 (max_steps = 40); kept the best checkpoint (step 20)" in text
+
+
+def test_plain_lines_come_now_and_then() -> None:
+    text = said(PREPARED, *(step(number) for number in range(1, 50)))
+    assert text.count("tokens/s") == 1
+    assert "step 1 · epoch 1 · loss 2.500" in text
+    assert "\x1b" not in text
+
+
+def test_names_are_never_markup() -> None:
+    """A run folder may be called anything."""
+    strange = Prepared(Path("runs/[/b][red]x"), 1, 0, 1, 1, "[/i]", "cpu", None)
+    text = said(strange, Finished(1, "[/u]", 1.0, 1, "[/s]", {}))
+    assert "run folder runs/[/b][red]x" in text
+    assert "([/u]); kept the [/s]" in text
+
+
+def test_a_long_path_is_not_broken_up_when_piped() -> None:
+    long = Prepared(Path("runs/" + "x" * 150), 1, 0, 1, 1, "transformer", "cpu", None)
+    out = StringIO()
+    ConsoleSink(Console(file=out, width=80))(long)
+    assert "x" * 150 in out.getvalue()
