@@ -1,0 +1,73 @@
+"""Explanation by replay: predict fast and fused, then force the finished answer through once with taps on.
+
+Beside the maps it measures how far they may be trusted: every input piece is left out in turn, and the change
+in the answer's probability is compared with the weight the piece was given.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.attention.tap import Trace, sites, tapped
+from regard.data.source import Row
+from regard.errors import DataError
+from regard.explain.explanation import AttentionMap, Axis, Explanation
+from regard.explain.trust import rate
+from regard.tasks.task import Task, evaluating
+
+MAX_MEASURED = 128
+"""Pieces of the longest input whose maps are rated; beyond it the reader's patience would end."""
+
+
+def explain(
+    task: Task[Any, Any, Any, Any], model: nn.Module, description: str, text: str, device: torch.device
+) -> Explanation:
+    """Predict `text`, replay the answer, and gather every attention map with its rows and columns named."""
+    (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
+    if not task.usable_input(example):
+        raise DataError("there is nothing to explain: the text is empty")
+    if not sites(model):
+        raise DataError(f"there is nothing to show: {description} has no attention")
+    with evaluating(model):
+        (prediction,) = task.predict(model, task.collate([example]).to(device))
+        batch = task.force(example, prediction).to(device)
+        traces = {name: Trace() for name in sites(model)}
+        with tapped(model, traces.get):
+            told_T = task.replay(model, batch)[0]
+        grounds = {
+            name: Axis(ground.name, ground.labels)
+            for name, ground in task.grounds(example, prediction).items()
+        }
+        maps = []
+        for site, trace in traces.items():
+            title, rows, columns = task.site_grounds(site)
+            weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
+            maps.append(AttentionMap(site, title, weights_HQK, grounds[rows], grounds[columns]))
+        looks_out = [
+            m for m in maps if m.columns is grounds[task.input_ground] and m.rows is not m.columns
+        ] or maps
+        main, trust = looks_out[-1], None
+        if main.rows is not main.columns and 2 < len(main.columns) <= MAX_MEASURED:
+            best, trust = rate([m.head(None) for m in looks_out], _drops(task, model, batch, told_T, device))
+            main = looks_out[best]
+    return Explanation(
+        task=task.kind,
+        model=description,
+        input=text,
+        output=prediction.text,
+        maps=tuple(maps),
+        main=main.site,
+        trust=trust,
+    )
+
+
+def _drops(
+    task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, told_T: Tensor, device: torch.device
+) -> np.ndarray:
+    """How much log-probability each answer token loses without each input piece: (pieces, tokens)."""
+    drop_KT: np.ndarray = (
+        (told_T - task.replay(model, task.leave_out(batch).to(device))).float().cpu().numpy()
+    )
+    return drop_KT

@@ -1,0 +1,136 @@
+// The page: fixed texts, events, and the start.
+
+function showTexts() {
+  document.documentElement.lang = view.language === "zh" ? "zh-Hans" : "en";
+  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text);
+  $("about").textContent = `${translated(data.task)} · ${data.model}`;
+  $("input").textContent = data.input;
+  $("output").textContent = data.output;
+  $("languages").setAttribute("aria-label", say("language"));
+  $("languages").replaceChildren(...Object.entries(data.strings).map(([code, { name }]) => {
+    const button = element("button", { type: "button", textContent: name, lang: code });
+    button.setAttribute("aria-pressed", code === view.language);
+    button.addEventListener("click", () => speak(code));
+    return button;
+  }));
+  $("site").replaceChildren(...maps.map((map, at) => element("option", { value: at, textContent: translated(map.title) })));
+  showTrust();
+}
+
+function showTrust() {
+  const { trust } = data;
+  $("measured").hidden = !trust;
+  $("meter").hidden = trust?.score == null;
+  if (trust) $("measured").textContent = trust.sentence;
+  if ($("meter").hidden) return;
+  $("score").textContent = trust.score.toFixed(2).replace("-", "−");
+  const reach = 6 + 108 * Math.max(0, trust.score);
+  $("needle").setAttribute("cx", reach);
+  $("reach").setAttribute("d", `M6 6H${reach}`);
+}
+
+function speak(language) {
+  view.language = language;
+  showTexts();
+  fillHeads();
+  show();
+  showThumbnails();
+  $("languages").querySelector("[aria-pressed=true]").focus();
+}
+
+/** Over the cells both are under the pointer; over a label the other is its strongest partner. */
+function pointAt(event) {
+  const { map } = view, { place } = drawn;
+  const frame = $("stage").getBoundingClientRect();
+  const column = Math.floor((event.clientX - frame.left - place.left) / place.cellWidth);
+  const row = Math.floor((event.clientY - frame.top - place.top) / place.cellHeight);
+  const hasColumn = column >= 0 && column < map.width, hasRow = row >= 0 && row < map.height;
+  if (hasRow && hasColumn) point(row, column);
+  else if (hasRow && column < 0) point(row, strongestColumn(row));
+  else if (hasColumn && row < 0) point(strongestRow(column), column);
+}
+
+const MOVES = {
+  ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity],
+};
+
+function step(event) {
+  const move = MOVES[event.key];
+  if (!move) return;
+  event.preventDefault();
+  point(view.row + move[0], view.column + move[1]);
+}
+
+/** The picture on screen as a file of its own. */
+function currentFile() {
+  const { map, head } = view, { weights, tone, place, names } = drawn;
+  return composeFile({
+    title: mapTitle(map, head),
+    about: $("about").textContent,
+    captions: [...(data.trust ? [data.trust.sentence] : []), say("caveat")],
+    tone,
+    theme: drawn.theme,
+    body: map.isText ? markWords : (group) => {
+      writeLabels(group, map, place, names, drawn.theme);
+      markCells(group, map, weights, tone, place, drawn.theme.palette);
+      return { width: place.right + 8, height: place.bottom };
+    },
+  });
+}
+
+/** Words stand in the file where the browser has set them. */
+function markWords(group) {
+  const frame = $("words").getBoundingClientRect();
+  for (const word of drawn.columnWords) {
+    const { left, top, width, height } = word.getBoundingClientRect();
+    const x = left - frame.left, y = top - frame.top, look = { fill: word.style.color, "text-anchor": "middle" };
+    mark(group, "rect", { x, y, width, height, rx: 6, fill: word.style.background });
+    write(group, word.firstChild.textContent, x + width / 2, y + 24, { ...look, "font-size": 17 });
+    write(group, word.lastChild.textContent, x + width / 2, y + height - 8, { ...look, "font-size": 11 });
+  }
+  return { width: frame.width, height: frame.height };
+}
+
+function fileName() {
+  return `attention-${view.map.site}-${view.head === null ? "mean" : `head${view.head + 1}`}`;
+}
+
+function listen() {
+  $("site").addEventListener("change", () => choose(maps[$("site").value], view.head));
+  $("head").addEventListener("change", () => choose(view.map, $("head").value === "mean" ? null : Number($("head").value)));
+  $("stage").addEventListener("pointermove", pointAt);
+  $("stage").addEventListener("pointerdown", pointAt);
+  $("stage").addEventListener("keydown", step);
+  $("words").addEventListener("keydown", step);
+  $("thumbnails").addEventListener("keydown", stepThumbnail);
+  $("save-svg").addEventListener("click", () => saveSvg(currentFile(), fileName()));
+  $("save-png").addEventListener("click", () => savePng(currentFile(), fileName()));
+  $("numbers-toggle").addEventListener("click", () => {
+    $("numbers").hidden = !$("numbers").hidden;
+    $("numbers-toggle").setAttribute("aria-expanded", !$("numbers").hidden);
+    if (!$("numbers").hidden) showNumbers();
+  });
+  document.addEventListener("keydown", ({ key, ctrlKey, metaKey, altKey }) => {
+    if (!ctrlKey && !metaKey && !altKey && (key === "[" || key === "]")) stepHead(key === "[" ? -1 : 1);
+  });
+  darkness.addEventListener("change", () => { show(); showThumbnails(); });
+  let width = $("picture").clientWidth;
+  new ResizeObserver(() => {
+    if ($("picture").clientWidth !== width) requestAnimationFrame(show);
+    width = $("picture").clientWidth;
+  }).observe($("picture"));
+}
+
+async function start() {
+  showTexts();
+  await view.map.ready;
+  fillHeads();
+  pointAtStrongest();
+  show();
+  listen();
+  await Promise.all(maps.map((map) => map.ready));
+  showThumbnails();
+  document.documentElement.dataset.ready = "";
+}
+
+start();
