@@ -83,7 +83,7 @@ def lines(
     text = stream_lines(raw, file, encoding=encoding, refuse=refuse)
     first = next(text, None)
     if first is None:
-        raise DataError(f"{file}: is empty")
+        raise DataError(f"{file}: is empty; give a file with at least one record")
     yield first
     yield from text
 

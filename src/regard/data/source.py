@@ -98,7 +98,8 @@ def aligned_cells(
             refuse(
                 DataError(
                     f"{files[longest]} has {counts[longest]:,} lines but {files[shortest]} has "
-                    f"{counts[shortest]:,}: {files[longest]}:{number} is the first without a partner"
+                    f"{counts[shortest]:,}: {files[longest]}:{number} is the first without a partner; "
+                    "the files must belong together line by line"
                 )
             )
             return
@@ -151,7 +152,7 @@ def _table_rows(
             between = {"tsv": "a tab", "csv": "a comma"}.get(file_format(file), "a line end")
             refuse(
                 DataError(
-                    f"{file}:{line}: {len(cells)} cells found, {width} needed; "
+                    f"{file}:{line}: {len(cells)} cell{'s' * (len(cells) > 1)} found, {width} needed; "
                     f"{between} must stand between cells"
                 )
             )

@@ -124,7 +124,9 @@ def _read(path: Path) -> hf.Tokenizer:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from error
+        raise CheckpointError(
+            f"{path}: cannot be read ({error.strerror}); is the folder complete?"
+        ) from error
     if len(content) > MAX_FILE_BYTES:
         raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
     try:

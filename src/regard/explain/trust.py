@@ -30,7 +30,7 @@ def rate(maps_QK: Sequence[Floats], drop_KT: Floats) -> tuple[int, Trust]:
     without_top = float(np.take_along_axis(drop_KT, top_MT[best][None], axis=0).mean())
     costs = without_top, float(drop_KT.mean()), float(drop_KT.max(0).mean())
     share = float(shares_M[best])
-    return best, Trust(_sentence(costs, share, chance, len(maps_QK)), max(-1.0, share))
+    return best, Trust(_sentence(costs, share, chance, len(maps_QK)), share if share > chance else 0.0)
 
 
 def _shares(top_MT: NDArray[np.integer], drop_KT: Floats) -> Floats:
