@@ -52,8 +52,8 @@ def _sentence(costs: tuple[float, float, float], share: float, chance: float, n_
     shown = f" Shown first is the map, of {n_maps}, that does best." if n_maps > 1 else ""
     top, mean, most = costs
     return (
-        f"Measured on this input: leaving out the piece it looks at most costs a word of the answer {top:.2f} "
-        f"nats on average; a piece at random {mean:.2f}, the piece that matters most {most:.2f}. So the weights "
-        f"go {share:.0%} of the way from random to best (shuffled ones stay below {chance:.0%} in 95 % of "
-        f"cases): {verdict}.{shown}"
+        "Measured on this input: leaving out the piece it looks at most costs a word of the answer "
+        f"{top:.2f} nats on average; a piece at random {mean:.2f}, the piece that matters most {most:.2f}. "
+        f"So the weights go {share:.0%} of the way from random to best (shuffled ones below {chance:.0%} "
+        f"in 95 % of cases): {verdict}.{shown}"
     )
