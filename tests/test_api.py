@@ -23,25 +23,36 @@ TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
 CPU = torch.device("cpu")
 
 
-def recipe(folder: Path, data: dict[str, Any], model: dict[str, Any], task: str, **train: Any) -> regard.Recipe:
+def recipe(
+    folder: Path, data: dict[str, Any], model: dict[str, Any], task: str, **train: Any
+) -> regard.Recipe:
     return regard.Recipe.parse(
         {
             "run": str(folder / "run"),
             "task": {"kind": task, "tokenizer": TOKENIZER},
             "data": data,
             "model": model,
-            "train": {"max_steps": 4, "batch_tokens": 200, "warmup": 3, "log_every": 1, "device": "cpu"} | train,
+            "train": {"max_steps": 4, "batch_tokens": 200, "warmup": 3, "log_every": 1, "device": "cpu"}
+            | train,
         }
     )
 
 
 def translating(folder: Path, **train: Any) -> regard.Recipe:
-    data = {"train": mirrored(folder, 43), "valid": mirrored(folder, 7, "valid"), "test": mirrored(folder, 5, "test")}
+    data = {
+        "train": mirrored(folder, 43),
+        "valid": mirrored(folder, 7, "valid"),
+        "test": mirrored(folder, 5, "test"),
+    }
     return recipe(folder, data, transformer().model_dump(), "translate", **train)
 
 
 def classifying(folder: Path, **train: Any) -> regard.Recipe:
-    data = {"train": planted(folder, 43), "valid": planted(folder, 7, "valid"), "test": planted(folder, 5, "test")}
+    data = {
+        "train": planted(folder, 43),
+        "valid": planted(folder, 7, "valid"),
+        "test": planted(folder, 5, "test"),
+    }
     return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
 
 
@@ -65,7 +76,9 @@ def untrained(config: Any) -> Trained:
     if config.kind == "classifier":
         task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
     else:
-        task = Translate.fit(TranslateConfig.model_validate({"tokenizer": TOKENIZER, "max_length": 200}), rows)
+        task = Translate.fit(
+            TranslateConfig.model_validate({"tokenizer": TOKENIZER, "max_length": 200}), rows
+        )
     return Trained(task, task.config, stirred(config.build(task.dims)), config, {}, CPU)
 
 
@@ -102,7 +115,9 @@ def test_a_recipe_file_takes_overrides(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     given = translating(tmp_path)
     (tmp_path / "recipe.json").write_text(given.model_dump_json(), "utf-8")
-    trained = regard.train("recipe.json", "run=other run", "train.max_steps=1", "model.n_encoder_layers=1", quiet=True)
+    trained = regard.train(
+        "recipe.json", "run=other run", "train.max_steps=1", "model.n_encoder_layers=1", quiet=True
+    )
     assert trained.metrics["step"] == 1
     assert trained.model_config.n_encoder_layers == 1
     assert (tmp_path / "other run" / "model").is_dir()
@@ -161,7 +176,9 @@ def test_saving_into_a_folder_with_other_things_is_refused(translator: Trained, 
     translator.save(tmp_path / "copy")
     copy = regard.load(tmp_path / "copy", device="cpu")
     texts = ["amber birch", "cedar", "delta ember fjord"]
-    assert [found.text for found in copy.predict(texts)] == [found.text for found in translator.predict(texts)]
+    assert [found.text for found in copy.predict(texts)] == [
+        found.text for found in translator.predict(texts)
+    ]
     assert copy.metrics == translator.metrics
 
 
@@ -170,7 +187,9 @@ def test_a_fault_in_any_split_is_found_before_anything_is_written(tmp_path: Path
     given = classifying(tmp_path)
     wrong = "" if split == "train" else "maybe"
     (tmp_path / f"{split}.csv").write_text(f"text,label\nthe heath,no\nthe grove,{wrong}\n", "utf-8")
-    with pytest.raises(DataError, match=rf"{split}\.csv:3: (the label is empty|label 'maybe' does not occur)"):
+    with pytest.raises(
+        DataError, match=rf"{split}\.csv:3: (the label is empty|label 'maybe' does not occur)"
+    ):
         regard.train(given, quiet=True)
     assert not Path(given.run).exists()
 
@@ -187,13 +206,15 @@ def test_without_validation_data_every_twentieth_row_is_held_out(tmp_path: Path)
 def test_too_little_data_is_said(tmp_path: Path) -> None:
     given = translating(tmp_path)
     data = given.data.model_copy(update={"train": tuple(mirrored(tmp_path, 19, "few")), "valid": None})
-    with pytest.raises(DataError, match="few.source.*: no usable validation examples"):
+    with pytest.raises(DataError, match=r"few\.source.*: no usable validation examples"):
         regard.train(given.model_copy(update={"data": data}), quiet=True)
 
 
 def test_a_device_that_is_not_there_is_said(tmp_path: Path) -> None:
     for device in ("cuda:77", "abacus"):
-        with pytest.raises(RecipeError, match=rf"train\.device: '{device}' is not available here; use auto or cpu"):
+        with pytest.raises(
+            RecipeError, match=rf"train\.device: '{device}' is not available here; use auto or cpu"
+        ):
             regard.train(translating(tmp_path, device=device), quiet=True)
     assert not (tmp_path / "run").exists()
 
@@ -242,7 +263,9 @@ def test_the_search_can_be_changed_and_mistakes_are_said(translator: Trained, la
         labeller.predict("amber", beam=3)
 
 
-def test_evaluation_gives_the_scores_of_the_run(translator: Trained, labeller: Trained, tmp_path: Path) -> None:
+def test_evaluation_gives_the_scores_of_the_run(
+    translator: Trained, labeller: Trained, tmp_path: Path
+) -> None:
     found = translator.evaluate(mirrored(tmp_path, 5, "test"))
     assert found.n_examples == 5
     assert found.metrics == pytest.approx(translator.metrics["scores"]["test"], rel=1e-4)
@@ -322,9 +345,9 @@ def test_the_maps_are_those_of_the_answer_given() -> None:
 def test_what_cannot_be_explained_is_said() -> None:
     with pytest.raises(DataError, match="nothing to explain: the text is empty"):
         untrained(rnn()).explain("  ")
-    with pytest.raises(DataError, match="nothing to show: .*attention none has no attention"):
+    with pytest.raises(DataError, match=r"nothing to show: .*attention none has no attention"):
         untrained(rnn(attention="none")).explain("the fog")
-    with pytest.raises(DataError, match="nothing to show: rnn classifier.*mean pooling has no attention"):
+    with pytest.raises(DataError, match=r"nothing to show: rnn classifier.*mean pooling has no attention"):
         untrained(classifier("rnn", "mean")).explain("the fog")
 
 
@@ -335,7 +358,9 @@ def test_trust_is_measured_where_it_can_be() -> None:
     assert trained.explain("fog " * 150).trust is None, "too long to leave out every piece in turn"
 
 
-def test_the_console_is_quiet_when_asked_and_speaks_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_console_is_quiet_when_asked_and_speaks_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = classifying(tmp_path, max_steps=1)
     regard.train(given, quiet=True)
     assert capsys.readouterr() == ("", "")

@@ -138,7 +138,7 @@ def test_faults_are_counted_to_the_end(translation: Examine) -> None:
     assert train.message.startswith("train.tsv:31: byte 1 of the line (0xff) is not valid utf-8")
     assert train.message.endswith("(1 more like it)")
     assert (train.count, places(train)) == (2, ["train.tsv:31", "train.tsv:32"])
-    assert alone.message.startswith("train.tsv:33: 1 cells found, 2 needed")
+    assert alone.message.startswith("train.tsv:33: 1 cell found, 2 needed")
     assert test.message.startswith("test.tsv:1: byte 1")
     assert places(found(report, "copied")) == ["train.tsv:34"]
     assert report.rows == {"train": 33, "valid": 1, "test": 1}
@@ -157,7 +157,8 @@ def test_line_counts_that_differ(tmp_path: Path) -> None:
     report = examine(recipe)
     messages = [one.message for one in report.findings if one.kind == "unreadable"]
     assert messages == [
-        "train.a has 30 lines but train.b has 28: train.a:29 is the first without a partner",
+        "train.a has 30 lines but train.b has 28: train.a:29 is the first without a partner; "
+        "the files must belong together line by line",
         "missing: no such file",
     ]
     assert report.rows == {"train": 28, "valid": 0}

@@ -148,14 +148,20 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("recipe", "path", "near"), UNKNOWN, ids=[path for _, path, _ in UNKNOWN])
-def test_an_unknown_key_is_said_with_the_nearest_right_one(recipe: dict[str, Any], path: str, near: str) -> None:
+def test_an_unknown_key_is_said_with_the_nearest_right_one(
+    recipe: dict[str, Any], path: str, near: str
+) -> None:
     known = path.split(".")[0] if path == "trian.lr" else path
-    with pytest.raises(RecipeError, match=rf"recipe: {known.replace('.', '[.]')}: unknown; did you mean {near}\?$"):
+    with pytest.raises(
+        RecipeError, match=rf"recipe: {known.replace('.', '[.]')}: unknown; did you mean {near}\?$"
+    ):
         Recipe.parse(changed(recipe, path, 1))
 
 
 def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
-    with pytest.raises(RecipeError, match=r"data\.xyzzy: unknown; known: columns, encoding, test, train, valid$"):
+    with pytest.raises(
+        RecipeError, match=r"data\.xyzzy: unknown; known: columns, encoding, test, train, valid$"
+    ):
         Recipe.parse(changed(TRANSLATE, "data.xyzzy", 1))
 
 
@@ -175,23 +181,58 @@ def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
         (TRANSLATE, "data.columns.source", 2.5, r"data\.columns\.source: 2\.5 should be"),
         (TRANSLATE, "model.norm", "middle", r"model\.norm: 'middle' should be 'post' or 'pre'"),
         (TRANSLATE, "model.dropout", 1.0, r"model\.dropout: 1\.0 should be less than 1"),
-        (TRANSLATE, "model.kind", "transfomer", r"model\.kind: unknown 'transfomer'; did you mean transformer\?"),
+        (
+            TRANSLATE,
+            "model.kind",
+            "transfomer",
+            r"model\.kind: unknown 'transfomer'; did you mean transformer\?",
+        ),
         (TRANSLATE, "task.kind", "translat", r"task\.kind: unknown 'translat'; did you mean translate\?"),
         (TRANSLATE, "model", {}, r"model\.kind: missing"),
         (CLASSIFY, "model.encoder", {"cell": "gru"}, r"model\.encoder\.kind: missing"),
         (CLASSIFY, "model.encoder.kind", "lstm", r"model\.encoder\.kind: unknown 'lstm'; known: rnn, transf"),
         (CLASSIFY, "model.encoder.d_hidden", 7, r"model\.encoder\.d_hidden: 7 should be a multiple of 2"),
-        (CLASSIFY, "model.encoder.cell", "gur", r"model\.encoder\.cell: 'gur' should be 'rnn', 'lstm' or 'gru'"),
+        (
+            CLASSIFY,
+            "model.encoder.cell",
+            "gur",
+            r"model\.encoder\.cell: 'gur' should be 'rnn', 'lstm' or 'gru'",
+        ),
         (TRANSLATE, "model.n_heads", 3, r"model: n_heads \(3\) must divide d_model \(256\)"),
         (TRANSLATE, "model.n_kv_heads", 3, r"model: n_kv_heads \(3\) must divide n_heads \(4\)"),
-        (TRANSLATE, "task.tokenizer.vocab_size", 100, r"task\.tokenizer: vocab_size \(100\) must be at least"),
+        (
+            TRANSLATE,
+            "task.tokenizer.vocab_size",
+            100,
+            r"task\.tokenizer: vocab_size \(100\) must be at least",
+        ),
         (TRANSLATE, "task.decode.n_best", 9, r"task\.decode: n_best \(9\) cannot exceed beam \(4\)"),
         (TRANSLATE, "train.lr", 0.1, r"train: training would never end; give max_epochs"),
         (TRANSLATE, "format_version", 2, r"format_version: 2 should be 1"),
-        (TRANSLATE, "model.kind", "classifier", r"task 'translate' cannot use model 'classifier'; use transformer or rnn"),
-        (CLASSIFY, "model", {"kind": "transformer"}, r"task 'classify' cannot use model 'transformer'; use classifier"),
-        (TRANSLATE, "model.n_encoder_layers", 10**9, r"model\.n_encoder_layers: 1000000000 should be less than or equal"),
-        (CLASSIFY, "model.encoder.n_layers", 10**9, r"model\.encoder\.n_layers: 1000000000 should be less than"),
+        (
+            TRANSLATE,
+            "model.kind",
+            "classifier",
+            r"task 'translate' cannot use model 'classifier'; use transformer or rnn",
+        ),
+        (
+            CLASSIFY,
+            "model",
+            {"kind": "transformer"},
+            r"task 'classify' cannot use model 'transformer'; use classifier",
+        ),
+        (
+            TRANSLATE,
+            "model.n_encoder_layers",
+            10**9,
+            r"model\.n_encoder_layers: 1000000000 should be less than or equal",
+        ),
+        (
+            CLASSIFY,
+            "model.encoder.n_layers",
+            10**9,
+            r"model\.encoder\.n_layers: 1000000000 should be less than",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence(

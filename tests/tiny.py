@@ -83,7 +83,9 @@ WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath",
 PLANTED = {"amber", "ember", "inlet"}
 
 
-def mirrored(folder: Path, n_lines: int, name: str = "train", *, longest: int = 4, seed: int = 1) -> list[str]:
+def mirrored(
+    folder: Path, n_lines: int, name: str = "train", *, longest: int = 4, seed: int = 1
+) -> list[str]:
     """Two aligned files: random sentences, and the same backwards."""
     rng = random.Random(f"{name} {seed}")
     sentences = [rng.choices(WORDS, k=rng.randint(1, longest)) for _ in range(n_lines)]
@@ -96,7 +98,7 @@ def mirrored(folder: Path, n_lines: int, name: str = "train", *, longest: int = 
 
 
 def planted(folder: Path, n_lines: int, name: str = "train", *, longest: int = 5, seed: int = 1) -> list[str]:
-    """A CSV of random sentences; the label says whether one of three words, planted often enough, is there."""
+    """A CSV of random sentences; the label says whether one of three words is there, as in every second."""
     rng = random.Random(f"{name} {seed}")
     lines = ["text,label"]
     for number in range(n_lines):

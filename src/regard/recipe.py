@@ -64,7 +64,7 @@ class Recipe(Config):
             most, longest = stack.max_positions, self.task.max_length
             if most <= longest:
                 raise ValueError(
-                    f"max_positions ({most}) must exceed task.max_length ({longest}) when positions are learned"
+                    f"max_positions ({most}) must exceed task.max_length ({longest}) if positions are learned"
                 )
         roles = TASKS[self.task.kind].roles
         for role in self.data.columns:

@@ -102,8 +102,6 @@ def prepare(recipe: Recipe, base: Path = Path(), *, resume: bool = False) -> Run
     """
     folder = base / recipe.run
     _check_folder(folder, resume)
-    if recipe.train.threads is not None:
-        torch.set_num_threads(recipe.train.threads)
     device = pick_device(recipe.train.device)
     train_rows = list(read_split(recipe, recipe.data.train, base))
     valid_rows = (
@@ -148,6 +146,8 @@ def assemble(
     device: torch.device,
 ) -> Training:
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
+    if recipe.train.threads is not None:
+        torch.set_num_threads(recipe.train.threads)
     torch.manual_seed(recipe.seed)
     model = recipe.model.build(task.dims).to(device)
     return Training(

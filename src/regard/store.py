@@ -74,7 +74,9 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         raise RunError(f"{folder}: not a trained model of regard ({why})")
     config = _read_json(folder / "config.json")
     if not isinstance(config.get("format_version"), int) or "task" not in config:
-        raise CheckpointError(f"{folder / 'config.json'}: made by another tool, not by regard")
+        raise CheckpointError(
+            f"{folder / 'config.json'}: made by another tool, not by regard; train one here"
+        )
     if config["format_version"] > FORMAT_VERSION:
         raise CheckpointError(
             f"{folder}: written by a newer regard (format {config['format_version']}, this one reads "
@@ -102,7 +104,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
 
 
 class _Unfilled(TorchFunctionMode):
-    """No first weights for tensors without memory: `normal_` on them would load half of torch, 1.5 seconds."""
+    """No first weights for tensors without memory: `normal_` on them would load half of torch (1.5 s)."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **(kwargs or {}))
@@ -157,7 +159,7 @@ def _read_json(path: Path) -> dict[str, Any]:
             raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cannot be read as JSON ({error})") from error
+        raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: should hold a JSON object")
     return value

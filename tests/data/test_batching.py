@@ -1,5 +1,7 @@
 """Batches: every example once, within the budget, in an order that only seed and epoch decide."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,7 +51,7 @@ def test_evaluation_too_and_longest_first(sizes: list[Size], budget: int, max_ro
 @given(texts, budgets)
 def test_packing_wastes_no_room_that_the_next_would_have_fitted_in(sizes: list[Size], budget: int) -> None:
     batches = list(pack(range(len(sizes)), sizes, budget))
-    for batch, following in zip(batches, batches[1:], strict=False):
+    for batch, following in pairwise(batches):
         assert cost([*batch, following[0]], sizes) > budget
 
 
@@ -71,7 +73,9 @@ def made(n: int = 1000) -> list[Size]:
 
 def test_epochs_and_seeds_differ() -> None:
     sizes = made()
-    orders = [epoch_batches(sizes, 500, seed, epoch) for seed, epoch in ((1, 0), (1, 1), (2, 0), (0, 1), (1, 2))]
+    orders = [
+        epoch_batches(sizes, 500, seed, epoch) for seed, epoch in ((1, 0), (1, 1), (2, 0), (0, 1), (1, 2))
+    ]
     assert all(one != other for i, one in enumerate(orders) for other in orders[:i])
     members = [{frozenset(batch) for batch in order} for order in orders]
     assert members[0] != members[1], "not only the order: the company changes too"

@@ -167,7 +167,10 @@ def test_declared_encodings(tmp_path: Path, encoding: str, suffix: str) -> None:
         ),
         ("嗨é".encode()[:-1], r"a\.txt:1: byte 4 of the line \(0xc3\)"),
         (b"ok\n\xed\xa0\x80\n", r"a\.txt:2: byte 1 of the line \(0xed\)"),
-        (gzip.compress(b"text\n"), r"a\.txt:1: byte 2 .*gzip-compressed, so its name must end in \.gz"),
+        (
+            gzip.compress(b"text\n", mtime=0),
+            r"a\.txt:1: byte 2 .*gzip-compressed, so its name must end in \.gz",
+        ),
         (b"fine\nnot\0fine\n", r"a\.txt:2: holds a NUL character.*utf-16-le"),
     ],
 )
@@ -208,8 +211,11 @@ def test_unknown_encoding(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        ((3, 5), r"^b has 5 lines but a has 3: b:4 is the first without a partner$"),
-        ((1_007, 1_003), r"^a has 1,007 lines but b has 1,003: a:1004 is the first without a partner$"),
+        ((3, 5), r"^b has 5 lines but a has 3: b:4 is the first without a partner; the files must"),
+        (
+            (1_007, 1_003),
+            r"^a has 1,007 lines but b has 1,003: a:1004 is the first without a partner; the files must",
+        ),
     ],
 )
 def test_different_line_counts(tmp_path: Path, lengths: tuple[int, int], message: str) -> None:
@@ -223,7 +229,7 @@ def test_different_line_counts(tmp_path: Path, lengths: tuple[int, int], message
 @pytest.mark.parametrize("content", ["", "\ufeff"])
 def test_empty_file(tmp_path: Path, name: str, content: str) -> None:
     file = write(tmp_path, name, content)
-    with pytest.raises(DataError, match=r"^a\.\w+(\.gz)?: is empty$"):
+    with pytest.raises(DataError, match=r"^a\.\w+(\.gz)?: is empty; give a file with at least one record$"):
         fields(tmp_path, file, columns={"text": None})
 
 
@@ -248,8 +254,8 @@ def test_no_records(tmp_path: Path, name: str, content: str) -> None:
         ("a.csv", "id,text\n1,b\n", LABELLED, r"^a\.csv: no column named like label; there are id, text$"),
         ("a.jsonl", '{"id": 7}\n', {"text": "text"}, r"^a\.jsonl:1: no column text; there are id$"),
         ("a.jsonl", '{"text": "a"}\n', {"text": 1}, r"^a\.jsonl:1: no column 1; there are text"),
-        ("a.tsv", "Hi\t嗨\nGo\n", PAIR, r"^a\.tsv:2: 1 cells found, 2 needed; a tab must stand between"),
-        ("a.csv", "Hi;嗨\n", PAIR, r"^a\.csv:1: 1 cells found, 2 needed; a comma must stand"),
+        ("a.tsv", "Hi\t嗨\nGo\n", PAIR, r"^a\.tsv:2: 1 cell found, 2 needed; a tab must stand between"),
+        ("a.csv", "Hi;嗨\n", PAIR, r"^a\.csv:1: 1 cell found, 2 needed; a comma must stand"),
         ("a.tsv", "Hi\t嗨\n", {"source": 0, "target": 1}, r"column 0 for source does not exist"),
         ("a.txt", "Hi\n", {"text": "text"}, r"a\.txt: plain text has no column named text"),
         ("a.txt", "Hi\n", PAIR, r"a\.txt: plain text needs one file for each of source, target, but .* is 1"),
@@ -455,3 +461,39 @@ def test_reading_is_lazy(tmp_path: Path) -> None:
     assert next(rows).fields == {"text": "first"}
     with pytest.raises(DataError, match=r"a\.jsonl:2"):
         next(rows)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "kept", "faults"),
+    [
+        ("a.tsv", "one\t1\ntwo\nthree\t3\n", ["one", "three"], ["a.tsv:2: 1 cell found, 2 needed"]),
+        (
+            "a.jsonl",
+            '{"source": "a", "target": "b"}\n[]\n{"source": 1}\n{',
+            ["a"],
+            ["a.jsonl:2: each line must be", "a.jsonl:3: no column", "a.jsonl:4: not valid JSON"],
+        ),
+        (
+            "a.tsv",
+            "one\t1\nt\udcffo\t2\n\0\t3\n",
+            ["one", "t\ufffdo", "\ufffd"],
+            ["a.tsv:2: byte 2", "a.tsv:3: holds a NUL"],
+        ),
+        (
+            "a.tsv",
+            "x" * (MAX_LINE_BYTES + 1) + "\none\t1\n",
+            ["one"],
+            ["a.tsv:1: the line has 1,000,001 bytes", "a.tsv:1: 1 cell"],
+        ),
+    ],
+    ids=["cells", "objects", "bytes", "length"],
+)
+def test_faults_can_be_noted_instead(
+    tmp_path: Path, file: str, content: str, kept: list[str], faults: list[str]
+) -> None:
+    (tmp_path / file).write_bytes(content.encode("utf-8", "surrogateescape"))
+    noted: list[DataError] = []
+    rows = list(read_rows([file], PAIR, base=tmp_path, refuse=noted.append))
+    assert [row.fields["source"] for row in rows] == kept
+    assert len(noted) == len(faults)
+    assert all(str(fault).startswith(start) for fault, start in zip(noted, faults, strict=True))

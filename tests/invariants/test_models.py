@@ -36,7 +36,12 @@ TRANSLATORS |= {
 TRANSLATORS |= {
     f"rnn-{cell}-{attention}-{order}{'' if feeding else '-unfed'}-{combine}": (
         rnn(
-            cell=cell, attention=attention, order=order, input_feeding=feeding, combine=combine, n_layers=n_layers
+            cell=cell,
+            attention=attention,
+            order=order,
+            input_feeding=feeding,
+            combine=combine,
+            n_layers=n_layers,
         ),
         DIMS,
     )
@@ -232,7 +237,9 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
         task = Translate(TranslateConfig(joint=dims.joint), source, target)
     save_model(tmp_path / "model", task, task.config, model, config, {})
     with safe_open(tmp_path / "model" / "model.safetensors", "pt") as file:
-        assert set(file.keys()) == {name for name, _ in model.named_parameters()}, "each once, and nothing else"
+        assert set(file.keys()) == {name for name, _ in model.named_parameters()}, (
+            "each once, and nothing else"
+        )
     _, _, loaded, loaded_config, _ = load_model(tmp_path / "model")
     assert loaded_config == config
     assert not loaded.training
@@ -312,7 +319,11 @@ def test_every_parameter_learns(config: Config, dims: Dims) -> None:
         assert parameter.grad is not None, name
         if name.endswith(".k.bias") and not isinstance(config, RNNConfig):
             continue  # adds the same to every score of a query: softmax cannot see it
-        if name.endswith("weight_hh_l1") and isinstance(config, ClassifierConfig) and config.pooling == "first":
+        if (
+            name.endswith("weight_hh_l1")
+            and isinstance(config, ClassifierConfig)
+            and config.pooling == "first"
+        ):
             continue  # the first state has no past
         assert parameter.grad.abs().max() > 1e-9, name
 

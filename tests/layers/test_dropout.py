@@ -18,7 +18,7 @@ def dropped(p: float, x: Tensor, seed: int = 1) -> Tensor:
 
 @pytest.mark.parametrize("p", RATES)
 def test_drops_as_often_as_asked(p: float) -> None:
-    """Within five standard deviations of the binomial distribution; and each lane of the 64 bits for itself."""
+    """Within five standard deviations of the binomial distribution; so does each lane of the 64 bits."""
     n = 400_000
     kept = dropped(p, torch.ones(n)) != 0
     for lane in (kept, *kept.view(-1, 4).T):

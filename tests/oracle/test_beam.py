@@ -123,7 +123,7 @@ def test_a_narrow_beam_equals_the_plain_twin(penalty: float, width: int) -> None
 
 
 def test_greedy_is_a_beam_of_one() -> None:
-    """When length is not rewarded; a rewarding penalty lets a beam of one go on after an end, never for worse."""
+    """When length is not rewarded; else a beam of one may go on after an end, but never for the worse."""
     chain, lengths = Chain(n_sources=7), [1, 2, 3, 5, 7, 11, 13]
     options = {"begin": BEGIN, "end": END, "forbidden": (BEGIN,)}
     for penalty in PENALTIES:
@@ -167,7 +167,9 @@ def test_forbidden_tokens_are_never_written() -> None:
     chain = Chain(n_sources=3)
     chain.table[..., 3] += 10
     options = {"begin": BEGIN, "end": END, "forbidden": (BEGIN, 3)}
-    found = [one for many in beam(chain, chain.start(), [7] * 3, width=5, n_best=5, **options) for one in many]
+    found = [
+        one for many in beam(chain, chain.start(), [7] * 3, width=5, n_best=5, **options) for one in many
+    ]
     for hypothesis in (*found, *greedy(chain, chain.start(), [7] * 3, **options)):
         assert not {BEGIN, 3, END} & set(hypothesis.ids)
 

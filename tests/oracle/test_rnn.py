@@ -73,7 +73,9 @@ def look(model: RNNSeq2Seq, config: RNNConfig, query: Tensor, states_KD: Tensor,
     return sum(weight * state for weight, state in zip(weights, states_KD, strict=True))
 
 
-def advance(model: RNNSeq2Seq, config: RNNConfig, x: Tensor, extra: Tensor | None, layers: list[State]) -> list[State]:
+def advance(
+    model: RNNSeq2Seq, config: RNNConfig, x: Tensor, extra: Tensor | None, layers: list[State]
+) -> list[State]:
     cells, new = model.cells, []
     for number, state in enumerate(layers):
         enter = cells.enter if number == 0 else cells.between[number - 1]
@@ -135,12 +137,19 @@ def test_equals_the_twin(
     cell: str, attention: str, order: str, input_feeding: bool, combine: str, n_layers: int
 ) -> None:
     config = rnn(
-        cell=cell, attention=attention, order=order, input_feeding=input_feeding, combine=combine, n_layers=n_layers
+        cell=cell,
+        attention=attention,
+        order=order,
+        input_feeding=input_feeding,
+        combine=combine,
+        n_layers=n_layers,
     )
     check(config, inputs(lengths=(3, 1), target_length=3))
 
 
-@pytest.mark.parametrize("changes", [{"bidirectional": False, "d_hidden": 5}, {"d_embed": 6, "tie_embeddings": True}])
+@pytest.mark.parametrize(
+    "changes", [{"bidirectional": False, "d_hidden": 5}, {"d_embed": 6, "tie_embeddings": True}]
+)
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 @torch.no_grad()
 def test_one_direction_and_tied_embeddings(cell: str, changes: dict[str, object]) -> None:
@@ -149,7 +158,9 @@ def test_one_direction_and_tied_embeddings(cell: str, changes: dict[str, object]
     check(config, inputs(lengths=(5, 2, 3), target_length=4))
 
 
-@pytest.mark.parametrize(("kind", "theirs"), [("rnn", nn.RNNCell), ("gru", nn.GRUCell), ("lstm", nn.LSTMCell)])
+@pytest.mark.parametrize(
+    ("kind", "theirs"), [("rnn", nn.RNNCell), ("gru", nn.GRUCell), ("lstm", nn.LSTMCell)]
+)
 def test_cells_equal_torchs(kind: CellKind, theirs: type[nn.Module]) -> None:
     d_in, d_hidden, rows = 5, 7, 3
     ours, twin = Cells(kind, d_in, 0, d_hidden, 1, 0.0), theirs(d_in, d_hidden)

@@ -1,4 +1,4 @@
-"""Our Transformer against torch.nn.Transformer with our weights copied in: logits, loss and every gradient."""
+"""Our Transformer against torch.nn.Transformer with our weights copied in: logits, loss, every gradient."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Shared = Iterator[tuple[list[Tensor], Tensor]]
 
 
 def attention_weights(ours: Attention, theirs: nn.MultiheadAttention) -> Shared:
-    assert ours.q and ours.k and ours.v and ours.o
+    assert None not in (ours.q, ours.k, ours.v, ours.o)
     yield [ours.q.weight, ours.k.weight, ours.v.weight], theirs.in_proj_weight
     yield [ours.q.bias, ours.k.bias, ours.v.bias], theirs.in_proj_bias
     yield [ours.o.weight], theirs.out_proj.weight
@@ -121,9 +121,13 @@ def test_equals_torch(norm: str, activation: str, tie_embeddings: bool) -> None:
     logits_NV, labels_N = expected_BTV[keep_BT], labels_BT[keep_BT]
     expected = F.cross_entropy(logits_NV, labels_N, reduction="sum", label_smoothing=smoothing)
     torch.testing.assert_close(loss[0], expected, rtol=1e-6, atol=0)
-    torch.testing.assert_close(loss[1], F.cross_entropy(logits_NV, labels_N, reduction="sum"), rtol=1e-6, atol=0)
+    torch.testing.assert_close(
+        loss[1], F.cross_entropy(logits_NV, labels_N, reduction="sum"), rtol=1e-6, atol=0
+    )
 
-    embeddings = [p for name, p in model.named_parameters() if name.split(".")[0] not in ("encoder", "decoder")]
+    embeddings = [
+        p for name, p in model.named_parameters() if name.split(".")[0] not in ("encoder", "decoder")
+    ]
     by_twin = torch.autograd.grad(expected, [*(theirs for _, theirs in shared), *embeddings])
     ours_flat = [p for ours, _ in shared for p in ours]
     by_us = list(torch.autograd.grad(loss[0], [*ours_flat, *embeddings]))
@@ -142,7 +146,7 @@ def test_swiglu_is_what_shazeer_wrote() -> None:
 
 
 def test_presets_are_the_papers() -> None:
-    """Table 3 of the paper: base has 65 M parameters and big 213 M, with a vocabulary of about 37,000 pieces."""
+    """Table 3 of the paper: base has 65 M parameters and big 213 M, with a vocabulary of about 37,000."""
     for preset, millions in (("base", 65), ("big", 213)):
         with torch.device("meta"):
             model = TransformerConfig(preset=preset).build(type(DIMS)(37_000, 37_000, joint=True))

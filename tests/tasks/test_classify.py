@@ -16,7 +16,12 @@ from regard.tasks.classify import LabelTally
 from regard.tasks.task import evaluating
 from tiny import classifier, stirred
 
-LINES = [("a warm funny film", "good"), ("a dull film", "bad"), ("funny and warm", "good"), ("so so", "middling")]
+LINES = [
+    ("a warm funny film", "good"),
+    ("a dull film", "bad"),
+    ("funny and warm", "good"),
+    ("so so", "middling"),
+]
 
 
 def row(text: str, label: str | None = None, line: int = 1) -> Row:
@@ -49,7 +54,7 @@ def test_an_example_ends_and_knows_its_label(task: Classify) -> None:
 
 def test_long_texts_are_cut_and_empty_ones_not_learnt_from(task: Classify) -> None:
     long, empty = task.encode([row("film " * 50, "good"), row("", "good")])
-    assert len(long.tokens) == 7 and len(long.offsets) == 6
+    assert (len(long.tokens), len(long.offsets)) == (7, 6)
     assert task.usable(long)
     assert not task.usable(empty)
     assert task.size(empty) == (1,)
@@ -73,7 +78,9 @@ def test_the_loss_is_a_sum_over_texts(smoothing: float) -> None:
     logits_BC = model(batch.tokens_BT, batch.lengths_B)
     expected = F.cross_entropy(logits_BC, batch.labels_B, reduction="sum", label_smoothing=smoothing)
     torch.testing.assert_close(loss.parts["texts"].sum, expected)
-    torch.testing.assert_close(loss.shown["texts"], F.cross_entropy(logits_BC, batch.labels_B, reduction="sum"))
+    torch.testing.assert_close(
+        loss.shown["texts"], F.cross_entropy(logits_BC, batch.labels_B, reduction="sum")
+    )
     assert not loss.shown["texts"].requires_grad
 
 
@@ -100,7 +107,7 @@ def test_a_replay_tells_what_was_predicted(task: Classify) -> None:
     assert told_1T.shape == (1, 1)
     assert told_1T.exp().item() == pytest.approx(prediction.probability, rel=1e-5)
     batch = task.leave_out(task.force(example, prediction))
-    a, warm, funny, film, end = example.tokens.tolist()
+    a, _, funny, film, end = example.tokens.tolist()
     assert batch.tokens_BT[1].tolist() == [a, funny, film, end]
     assert batch.tokens_BT.shape == (4, 4)
     assert batch.lengths_B.tolist() == [4] * 4
@@ -122,14 +129,18 @@ def test_comes_back_from_disk(task: Classify, tmp_path: Path) -> None:
     loaded = Classify.load(task.config, tmp_path)
     assert loaded.labels == task.labels
     assert loaded.dims == task.dims
-    assert torch.equal(loaded.encode([row("a warm film")])[0].tokens, task.encode([row("a warm film")])[0].tokens)
+    assert torch.equal(
+        loaded.encode([row("a warm film")])[0].tokens, task.encode([row("a warm film")])[0].tokens
+    )
 
 
 @pytest.mark.parametrize("content", ["", "{}", '["only"]', "[1, 2]", "null"])
 def test_damaged_labels_are_said(task: Classify, tmp_path: Path, content: str) -> None:
     task.save(tmp_path)
     (tmp_path / "labels.json").write_text(content)
-    with pytest.raises(CheckpointError, match=r"labels\.json: (the labels cannot be read|should hold a list)"):
+    with pytest.raises(
+        CheckpointError, match=r"labels\.json: (the labels cannot be read|should hold a list)"
+    ):
         Classify.load(task.config, tmp_path)
 
 

@@ -91,7 +91,7 @@ def test_a_batch_is_padded_and_shifted(task: Translate) -> None:
         length = len(example.target) - 1
         assert reads[:length] == example.target[:-1].tolist()
         assert says[:length] == example.target[1:].tolist()
-        assert not any(reads[length:]) and not any(says[length:])
+        assert not any(reads[length:] + says[length:])
     assert batch.counts == {"tokens": 5 + 2}
     assert batch.keep_BT.sum(1).tolist() == [5, 2]
     assert batch.to(torch.device("cpu")).examples == tuple(pairs)
@@ -184,7 +184,9 @@ def test_another_search_is_another_task(task: Translate) -> None:
 
 @pytest.mark.parametrize("config", [transformer(), rnn(), rnn(attention="none")], ids=str)
 def test_a_replay_tells_what_the_search_had_found(task: Translate, config: Any) -> None:
-    model, predictions, examples = predicted(task.searching(length_penalty=0.0), ["the grey fog", "heron"], config)
+    model, predictions, examples = predicted(
+        task.searching(length_penalty=0.0), ["the grey fog", "heron"], config
+    )
     for example, prediction in zip(examples, predictions, strict=True):
         with evaluating(model):
             told_1T = task.replay(model, task.force(example, prediction))
@@ -215,7 +217,9 @@ def test_every_piece_of_a_prediction_stands_in_its_text(kind: str, text: str) ->
     covered = {place for start, end in found.offsets for place in range(start, end)}
     assert covered >= {place for place, character in enumerate(found.text) if not character.isspace()}
     spells_bytes = [name.startswith("<0x") for name in task.target.pieces(ids)]
-    assert all(end - start == 1 for (start, end), byte in zip(found.offsets, spells_bytes, strict=True) if byte)
+    assert all(
+        end - start == 1 for (start, end), byte in zip(found.offsets, spells_bytes, strict=True) if byte
+    )
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -225,7 +229,10 @@ def test_comes_back_from_disk(joint: bool, tmp_path: Path) -> None:
     loaded = Translate.load(task.config, tmp_path)
     assert loaded.dims == task.dims
     before, after = (one.encode([row(*line) for line in LINES]) for one in (task, loaded))
-    assert all(torch.equal(a.source, b.source) and torch.equal(a.target, b.target) for a, b in zip(before, after, strict=True))
+    assert all(
+        torch.equal(a.source, b.source) and torch.equal(a.target, b.target)
+        for a, b in zip(before, after, strict=True)
+    )
 
 
 def test_a_missing_tokenizer_is_said(tmp_path: Path) -> None:

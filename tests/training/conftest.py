@@ -17,7 +17,7 @@ Make = Callable[..., Training]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Keywords are those of TrainConfig; `folder` holds the checkpoints, `model_seed` decides first weights."""
+    """Keywords are those of TrainConfig; `folder` holds the checkpoints, `model_seed` first weights."""
     rows = list(read_rows(mirrored(tmp_path, 23), {"source": None, "target": None}))
     config = TranslateConfig.model_validate(
         {"tokenizer": {"kind": "word", "vocab_size": 50, "min_frequency": 1}, "max_length": 8}

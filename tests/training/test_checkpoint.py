@@ -1,4 +1,4 @@
-"""Checkpoints on disk: whole or absent, exact, and refused in one sentence when they are not what they should be."""
+"""Checkpoints on disk: whole or absent, exact, and refused in one sentence when they are damaged."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,9 @@ from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 
 STEP = 42
-PROGRESS = Progress(step=STEP, epoch=3, batch=5, seconds=7.5, best_score=0.25, best_step=11, stale=2, threads=1)
+PROGRESS = Progress(
+    step=STEP, epoch=3, batch=5, seconds=7.5, best_score=0.25, best_step=11, stale=2, threads=1
+)
 
 
 def trained(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:

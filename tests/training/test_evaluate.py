@@ -1,11 +1,13 @@
 """Evaluation: what the numbers mean, and that batching and training mode do not matter to them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from sacrebleu import corpus_bleu
 
+from regard.decode import beam, greedy
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from regard.training.loop import Training
@@ -58,12 +60,12 @@ def test_thorough_searches_as_the_recipe_says_and_otherwise_greedily(
     training: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[str] = []
-    for name in ("beam", "greedy"):
-        search = getattr(__import__("regard.decode", fromlist=[name]), name)
-        monkeypatch.setattr(
-            f"regard.tasks.translate.{name}",
-            lambda *args, _search=search, _name=name, **options: (used.append(_name), _search(*args, **options))[1],
-        )
+
+    def noted(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **options: (used.append(name), search(*args, **options))[1]
+
+    for name, search in (("beam", beam), ("greedy", greedy)):
+        monkeypatch.setattr(f"regard.tasks.translate.{name}", noted(name, search))
     for thorough in (False, True):
         evaluate(training.task, training.model, training.valid, CPU, thorough=thorough)
     assert used == ["greedy", "beam"]

@@ -1,4 +1,4 @@
-"""The loop: the same weights however a batch is split and wherever a run was interrupted; when it ends, with what."""
+"""The loop: the same weights however a batch is split and wherever a run was interrupted; how it ends."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
@@ -185,7 +185,9 @@ def test_a_run_that_had_lost_patience_does_not_go_on(make: Make, scores: Callabl
     assert [type(event) for event in run(again)] == [Finished]
 
 
-def test_resuming_counts_time_on_and_restores_the_threads(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_counts_time_on_and_restores_the_threads(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
     interrupted_after(make(max_steps=5, eval_every=1), 2)
     asked: list[int] = []

@@ -11,7 +11,9 @@ STEPS = [1, 2, 3, 16, 17, 18, 99, 100, 101, 500]
 
 
 def rate(step: int, schedule: str, *, d_model: int = 64, **plan: float) -> float:
-    config = TrainConfig.model_validate({"schedule": schedule, "max_steps": 101, "warmup": 17, "lr": 0.3} | plan)
+    config = TrainConfig.model_validate(
+        {"schedule": schedule, "max_steps": 101, "warmup": 17, "lr": 0.3} | plan
+    )
     return learning_rate(config, step, d_model=d_model, total_steps=config.max_steps)
 
 
@@ -58,5 +60,7 @@ def test_what_falls_needs_an_end(schedule: str) -> None:
 
 
 def test_training_must_end() -> None:
-    with pytest.raises(ValueError, match="would never end; give max_epochs, max_steps, max_minutes or patience"):
+    with pytest.raises(
+        ValueError, match="would never end; give max_epochs, max_steps, max_minutes or patience"
+    ):
         TrainConfig()

@@ -119,7 +119,9 @@ def said(*events: Event, terminal: bool = False) -> str:
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_the_console_says_what_matters(terminal: bool) -> None:
-    text = said(PREPARED, step(1), evaluated(1), step(2), evaluated(2, best=False), FINISHED, terminal=terminal)
+    text = said(
+        PREPARED, step(1), evaluated(1), step(2), evaluated(2, best=False), FINISHED, terminal=terminal
+    )
     assert "1.50 M parameters on cpu" in text
     assert "1,234 training examples (5 left out: empty or too long), 67 for validation" in text
     assert "step 1: loss 2.250, bleu 31.41 ← best" in text

@@ -60,7 +60,7 @@ class Training:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def resume(self) -> None:
-        """Go back to the newest checkpoint, and to as many threads as it was made with: bits depend on them."""
+        """Go back to the newest checkpoint and to as many threads as it had: bits depend on them."""
         newest = checkpoint.saved_steps(self.checkpoints)[-1]
         self.progress = checkpoint.restore(self.checkpoints, newest, self.model, self.optimizer)
         torch.set_num_threads(self.plan.threads or self.progress.threads or torch.get_num_threads())

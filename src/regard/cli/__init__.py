@@ -1,0 +1,86 @@
+"""The command line: one thin file per verb, each parses, calls the API and prints.
+
+A fault of the input is one sentence on standard error and exit code 2; a fault of ours is a traceback.
+Verbs import what they need when they run: `regard --help` must not wait for torch.
+"""
+
+import sys
+from collections.abc import Callable
+from io import TextIOWrapper
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from regard import __version__
+from regard.cli import console
+from regard.cli.check import check
+from regard.cli.demo import demo
+from regard.cli.evaluate import evaluate
+from regard.cli.explain import explain
+from regard.cli.info import info
+from regard.cli.init import init
+from regard.cli.positions import positions
+from regard.cli.predict import predict
+from regard.cli.train import train
+from regard.errors import RegardError
+
+
+class Verbs(TyperGroup):
+    """What every verb does when it cannot go on."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RegardError as fault:
+            console.error(str(fault))
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            console.line("interrupted", console=console.ERR)
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+VERBS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "init": init,
+    "check": check,
+    "train": train,
+    "eval": evaluate,
+    "predict": predict,
+    "explain": explain,
+    "info": info,
+    "positions": positions,
+}
+for name, verb in VERBS.items():
+    app.command(name)(verb)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        console.line(f"regard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def regard(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Train, look inside and serve attention models on your own data."""
+
+
+def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that lacks a character is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    app()

@@ -1,0 +1,59 @@
+"""Arguments that several verbs understand the same way."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.data.source import Column
+from regard.errors import RecipeError
+
+Run = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.", show_default=False)
+]
+RecipeFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RECIPE",
+        help="A recipe (.toml); paths in it start from the current folder.",
+        show_default=False,
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Settings that win over the recipe's, such as model.n_heads=8."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+_SETTING = re.compile(r"(?:(?:task\.)?decode\.)?([a-z_]+)=(.*)", re.DOTALL)
+
+
+def column(text: str) -> Column:
+    """A column's number, counted from 1, or its name."""
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def columns(text: str | None) -> dict[str, Column] | None:
+    """`source=2,target=1` as a mapping of role to column."""
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(role and name for role, _, name in pairs):
+        raise RecipeError(
+            f"--columns {text}: write it as role=column, for example --columns source=2,target=1"
+        )
+    return {role.strip(): column(name.strip()) for role, _, name in pairs}
+
+
+def files_and_settings(arguments: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
+    """Files, and settings of the search like beam=5 or, as in a recipe, task.decode.beam=5."""
+    files: list[str] = []
+    settings: dict[str, Any] = {}
+    for argument in arguments:
+        if setting := _SETTING.fullmatch(argument):
+            settings[setting[1]] = setting[2]
+        else:
+            files.append(argument)
+    return files, settings

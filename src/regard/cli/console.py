@@ -1,0 +1,130 @@
+"""What the verbs print with: results on standard output, what is said about them on standard error."""
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+OUT = Console(highlight=False)
+ERR = Console(highlight=False, stderr=True)
+
+# What a terminal obeys instead of showing, or what reorders text. Joiners stay: some scripts need them.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Text from anywhere with whatever a terminal would obey written as its code point: ESC is `[U+001B]`."""
+    return _OBEYED.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
+
+
+def line(text: str, style: str = "", *, console: Console = OUT) -> None:
+    """One line, whatever it holds: no markup, no terminal codes, not wrapped when it goes to a file."""
+    console.print(Text(printable(text), style), soft_wrap=not console.is_terminal)
+
+
+def error(sentence: str) -> None:
+    ERR.print(Text.assemble(("error: ", "bold red"), printable(sentence)), soft_wrap=True)
+
+
+def hanging(head: Text, text: str, *, console: Console = OUT) -> None:
+    """A head, and a text beside it that stays to the right of it; not wrapped when it goes to a file."""
+    body = Text(printable(text))
+    indent = head.cell_len
+    rows = body.wrap(console, max(20, console.width - indent)) if console.is_terminal else [body]
+    for number, row in enumerate(rows):
+        row.rstrip()
+        console.print((head if number == 0 else Text(" " * indent)) + row, soft_wrap=True)
+
+
+def facts(pairs: Iterable[tuple[str, str]], *, console: Console = OUT) -> None:
+    """Names on the left, values on the right."""
+    pairs = list(pairs)
+    widest = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        hanging(Text(f"{name.ljust(widest)}  ", "dim"), value, console=console)
+
+
+def bars(counts: Iterable[tuple[str, int]], *, console: Console = OUT) -> None:
+    """A line for each name with a bar to the measure of the largest; wide characters take two cells."""
+    from regard.explain.terminal import bar
+
+    named = [(shortened(printable(name)), count) for name, count in counts]
+    widest = max(cell_len(name) for name, _ in named)
+    most = max(count for _, count in named) or 1
+    room = max(10, min(50, console.width - widest - 14))
+    for name, count in named:
+        line = Text("  " + " " * (widest - cell_len(name)) + name + " ")
+        line.append(bar(count / most, room).rstrip() + " ", "cyan").append(f"{count:,}", "dim")
+        console.print(line, soft_wrap=True)
+
+
+def shortened(text: str, limit: int = 24) -> str:
+    return text if cell_len(text) <= limit else set_cell_size(text, limit - 1) + "…"
+
+
+def scores(by_split: dict[str, dict[str, float]], *, console: Console = OUT) -> None:
+    """One line a split: `test  loss 2.113  bleu 14.20  chrf 33.10`."""
+
+    def shown(metrics: dict[str, float]) -> str:
+        return "  ".join(f"{name} {value:.{3 if name == 'loss' else 2}f}" for name, value in metrics.items())
+
+    facts(((split, shown(metrics)) for split, metrics in by_split.items()), console=console)
+
+
+@contextmanager
+def progress(doing: str, total: int | None, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error that goes forward as the given function is told; none where nobody looks."""
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=ERR,
+        transient=True,
+        redirect_stdout=False,  # what is written meanwhile belongs to its reader, not above the bar
+        disable=not (shown and ERR.is_terminal),
+    )
+    with bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def size(n_bytes: float) -> str:
+    """In units a person reads: 830 B, 1.4 kB, 35 MB."""
+    unit = "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if n_bytes < 1000 or unit == "TB":
+            break
+        n_bytes /= 1000
+    return f"{n_bytes:.0f} {unit}" if n_bytes >= 10 or unit == "B" else f"{n_bytes:.1f} {unit}"
+
+
+def span(seconds: float) -> str:
+    """In units a person reads: 0.8 s, 42 s, 5 min, 3.2 h."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def write_json(value: Any) -> None:
+    """One JSON value on one line of standard output."""
+    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no NaN and no infinity, which a diverged model may score: they become null."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,46 @@
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli import console
+from regard.cli.arguments import Run
+from regard.cli.files import free, write
+
+if TYPE_CHECKING:
+    from regard.explain.explanation import Explanation
+
+
+def explain(
+    run: Run,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the model shall answer.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page; by default attention.html.", show_default=False),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The picture; by default attention.svg.", show_default=False),
+    ] = None,
+) -> None:
+    """Show what the model attends to while it answers.
+
+    The strongest links are printed; a page (one file, no network needed) holds every layer and head, a
+    picture the most telling of them. Default names are numbered rather than overwritten.
+    """
+    import regard
+
+    show(regard.load(run).explain(text), out or free("attention.html"), svg or free("attention.svg"))
+
+
+def show(explanation: "Explanation", page: Path, picture: Path) -> None:
+    """The strongest links in the terminal; everything in a page and a picture, whose paths are printed."""
+    from regard.explain.terminal import render
+
+    console.OUT.print(render(explanation, console.OUT.width))
+    write(page, explanation.to_html())
+    write(picture, explanation.to_svg())
+    console.OUT.print()
+    console.facts([("page", str(page)), ("picture", str(picture))])

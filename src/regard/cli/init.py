@@ -1,0 +1,99 @@
+import re
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from regard.cli import console
+from regard.cli.arguments import column
+from regard.cli.files import free, write
+from regard.errors import RunError
+
+if TYPE_CHECKING:
+    from regard.data.sniff import Guess
+
+GAP = 2
+SAMPLED = 2000
+"""Rows looked at to tell the script."""
+
+
+def init(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES",
+            help="Two aligned text files, or .tsv, .csv, .jsonl, each plain or .gz; "
+            "train, valid and test are told by these words in the names.",
+            show_default=False,
+        ),
+    ],
+    task: Annotated[
+        str | None, typer.Option(help="translate or classify, where the files do not tell.")
+    ] = None,
+    source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    encoding: Annotated[str, typer.Option(help="Of the files, such as gb18030.")] = "utf-8",
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The recipe to write.")] = Path("recipe.toml"),
+) -> None:
+    """Recognise your files and write a commented recipe for them.
+
+    It is sized to the data and to this machine. Nothing is overwritten.
+    """
+    from regard.data.sniff import sniff
+
+    if out.exists():
+        raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
+    given = {"source": source, "target": target, "text": text, "label": label}
+    columns = {role: column(name) for role, name in given.items() if name is not None}
+    guess = sniff(files, task=task, columns=columns, encoding=encoding)
+    _show(guess)
+    write(out, _recipe(guess, encoding))
+    console.OUT.print()
+    console.line(f"wrote {out}; now:", "dim")
+    console.line(f"  regard check {out}")
+    console.line(f"  regard train {out}")
+
+
+def _show(guess: "Guess") -> None:
+    for reason in guess.reasons:
+        console.hanging(Text("· ", "dim"), reason)
+    console.OUT.print()
+    rows = [[console.printable(text) for text in row.fields.values()] for row in guess.sample]
+    room = console.OUT.width - GAP
+    narrow = min(max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True))
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    for role in guess.columns:
+        table.add_column(role, no_wrap=True, overflow="ellipsis", max_width=max(room - narrow, room // 2))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.OUT.print(table)
+
+
+def _recipe(guess: "Guess", encoding: str) -> str:
+    """The draft, read back once so that nobody gets a recipe that cannot be read."""
+    import tomllib
+
+    from regard.data.source import read_rows
+    from regard.draft import Plan, draft, script
+    from regard.machine import Machine
+    from regard.recipe import Recipe
+
+    rows = list(islice(read_rows(guess.train, guess.columns, encoding=encoding), SAMPLED))
+    roles = [role for role in guess.columns if role != "label"]
+    scripts = {role: script([row.fields[role] for row in rows]) for role in roles}
+    text = draft(Plan(guess, scripts, Machine.here()), str(free(f"runs/{_name(guess)}")), encoding)
+    Recipe.parse(tomllib.loads(text), "the recipe drafted")
+    return text
+
+
+def _name(guess: "Guess") -> str:
+    """What is left of the first file's name without split and suffixes, else the task."""
+    words = re.findall(r"[^\W_]+", Path(guess.train[0]).name.split(".")[0])
+    kept = [word for word in words if word.lower() not in ("train", "training", "trn")]
+    return "-".join(kept) or guess.task

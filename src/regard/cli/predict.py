@@ -1,0 +1,87 @@
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import tee
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli import console
+from regard.cli.arguments import Run
+from regard.errors import DataError
+
+if TYPE_CHECKING:
+    from regard import Trained
+    from regard.tasks.task import Prediction
+
+
+def predict(
+    run: Run,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Texts to answer; without any, the lines of standard input."),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Texts to answer, one a line; plain or .gz."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON lines: input, answer, scores.")] = False,
+    beam: Annotated[
+        int | None, typer.Option(metavar="N", help="Hypotheses kept while searching; 1 is greedy.")
+    ] = None,
+    n_best: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Answers per text, as lines of: number of the text, score, answer."),
+    ] = None,
+) -> None:
+    """Answer texts: arguments, a file, or standard input.
+
+    A line each, in their order, as soon as they are ready; blank lines stay blank.
+    """
+    import regard
+
+    if texts and file:
+        raise DataError(f"texts and --file {file} are both given; give one of them")
+    trained = regard.load(run)
+    search = {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
+    typed = not texts and file is None and sys.stdin.isatty()
+    if typed:
+        console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
+    total = len(texts) if texts else sum(1 for _ in _lines(file)) if file else None
+    with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
+        for number, (text, answer) in enumerate(_answers(trained, texts or _lines(file), search, typed), 1):
+            if json:
+                console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
+            else:
+                _write(number, answer, ranked=n_best is not None)
+            sys.stdout.flush()
+            tick(1)
+
+
+def _lines(file: str | None) -> Iterator[str]:
+    from regard.data.lines import lines, stream_lines
+
+    return stream_lines(sys.stdin.buffer, "standard input") if file is None else lines(file)
+
+
+def _answers(
+    trained: "Trained", texts: Iterable[str], search: dict[str, Any], one_by_one: bool
+) -> Iterator[tuple[str, "Prediction | None"]]:
+    """Each text with its answer, None for a blank one; somebody who types gets each answer at once."""
+    answered: Iterable[tuple[str, Prediction]]
+    if one_by_one:
+        answered = ((text, trained.predict(text, **search)) for text in texts)
+    else:
+        asked, kept = tee(texts)
+        answered = zip(kept, trained.stream(asked, **search), strict=True)
+    return ((text, answer if text.strip() else None) for text, answer in answered)
+
+
+def _write(number: int, answer: "Prediction | None", *, ranked: bool) -> None:
+    """As it is into files and pipes; on a terminal nothing that the terminal would obey."""
+    clean = console.printable if sys.stdout.isatty() else str
+    if answer is None or not ranked:
+        sys.stdout.write(clean(answer.text if answer else "") + "\n")
+        return
+    best = answer.to_json()
+    for each in (best, *best.get("others", ())):
+        sys.stdout.write(f"{number}\t{each['score']}\t{clean(each['text'])}\n")

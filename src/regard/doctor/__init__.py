@@ -1,0 +1,107 @@
+"""The data doctor: reads a recipe's data to the end and says everything that is wrong with it at once.
+
+Nothing is written. Findings are data; `regard check` prints them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.data.source import Row
+from regard.doctor import content, pieces
+from regard.doctor.cost import Estimate, estimate, least_memory, too_big
+from regard.doctor.finding import Finding, Place
+from regard.doctor.pieces import Histogram
+from regard.doctor.reading import read_all
+from regard.errors import DataError
+from regard.recipe import Recipe
+from regard.run import assemble, pick_device
+from regard.tasks import TASKS, AnyTask
+
+__all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
+
+
+@dataclass(frozen=True)
+class Report:
+    rows: dict[str, int]
+    """By split."""
+    findings: tuple[Finding, ...]
+    """Errors first."""
+    labels: dict[str, int]
+    """In training, the commonest first; none unless the task is to classify."""
+    vocabulary: dict[str, int] = field(default_factory=dict)
+    """Pieces learnt, by role; what follows is empty when none could be learnt."""
+    lengths: dict[str, Histogram] = field(default_factory=dict)
+    """Pieces a row in training, by role."""
+    unknown: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Split → role → share of pieces that are unknown."""
+    spelt: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The same for pieces that are single bytes of rare characters."""
+    estimate: Estimate | None = None
+
+    @property
+    def trainable(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"trainable": self.trainable} | asdict(self)
+
+
+def examine(recipe: Recipe, base: Path = Path()) -> Report:
+    """Look at every row of every split, learn the vocabulary, and train for a few seconds to measure."""
+    splits, findings = read_all(recipe, base)
+    findings += content.examine(recipe.task.kind, splits)
+    report = Report(
+        rows={split: len(rows) for split, rows in splits.items()},
+        findings=(),
+        labels=content.label_counts(splits["train"]) if recipe.task.kind == "classify" else {},
+    )
+    try:
+        task = _fit(recipe, splits["train"])
+        cut = pieces.cut(task, splits)
+        findings += pieces.examine(cut, recipe.task.max_length)
+        report = replace(
+            report,
+            vocabulary={role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},
+            lengths={role: pieces.histogram(lengths) for role, lengths in cut[0].lengths.items()},
+            unknown={one.split: one.unknown for one in cut},
+            spelt={one.split: one.spelt for one in cut},
+            estimate=_estimate(recipe, task, splits, base, findings),
+        )
+    except DataError as fault:
+        if all(finding.severity != "error" for finding in findings):
+            findings.append(Finding("error", "untrainable", str(fault)))
+    order = ("error", "warning", "note")
+    return replace(report, findings=tuple(sorted(findings, key=lambda one: order.index(one.severity))))
+
+
+def _fit(recipe: Recipe, train: Sequence[Row]) -> AnyTask:
+    kind: type[AnyTask] = TASKS[recipe.task.kind]
+    return kind.fit(recipe.task, [row for row in train if row.fields.get("label") != ""])
+
+
+def _estimate(
+    recipe: Recipe,
+    task: AnyTask,
+    splits: Mapping[str, Sequence[Row]],
+    base: Path,
+    findings: list[Finding],
+) -> Estimate | None:
+    """None, and a finding, when the model is too big to be tried."""
+    with torch.device("meta"):
+        least = least_memory(recipe.model.build(task.dims))
+    tight = too_big(least)
+    if not tight:
+        examples = task.encode([row for row in splits["train"] if row.fields.get("label") != ""])
+        usable = [example for example in examples if task.usable(example)]
+        if not usable:
+            raise DataError(f"{', '.join(recipe.data.train)}: no usable training examples")
+        device = pick_device(recipe.train.device)
+        measured = estimate(assemble(recipe, task, usable, [], base / recipe.run, device))
+        findings += too_big(measured.memory)
+        return measured
+    findings += tight
+    return None

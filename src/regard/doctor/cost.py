@@ -1,0 +1,89 @@
+"""How much memory and time training will take, measured by a few seconds of it."""
+
+import resource
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from regard.data.batching import epoch_batches
+from regard.doctor.finding import Finding
+from regard.machine import Machine
+from regard.training.loop import Training, update
+
+BUDGET = 5.0
+"""Seconds of measuring, the first step not counted."""
+ADAM = 4
+"""Weights, gradients and two moments: what every parameter is held as."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    parameters: int
+    steps_per_epoch: int
+    seconds_per_epoch: float
+    """Training only: validation comes on top."""
+    memory: int
+    """Bytes at most so far, of this process or on the device, with the largest batch."""
+    total_seconds: float | None
+    """By the nearest of the recipe's limits, if it has any but patience."""
+    measured_steps: int
+    device: str
+
+
+def least_memory(model: nn.Module) -> int:
+    """Bytes that the parameters alone will need in training."""
+    return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in model.parameters())
+
+
+def too_big(needed: int) -> list[Finding]:
+    """A finding when training cannot fit, or hardly."""
+    held = Machine.here().memory
+    shown = f"training needs {needed / 1e9:.1f} GB of memory, this machine has {held / 1e9:.1f} GB"
+    remedy = "take a smaller model, or split batches with train.accumulate"
+    if needed > held:
+        return [Finding("error", "memory", f"{shown}; {remedy}")]
+    if needed > 0.8 * held:
+        return [Finding("warning", "memory", f"{shown}, which is close; {remedy}")]
+    return []
+
+
+def estimate(training: Training) -> Estimate:
+    """Train for a few seconds, the largest batch first; the model is not to be used afterwards."""
+    batches = epoch_batches(training.sizes, training.plan.batch_tokens, training.seed, 0)
+    costs = [len(batch) * max(max(training.sizes[i]) for i in batch) for batch in batches]
+    largest = costs.index(max(costs))
+    training.model.train()
+    update(training, batches[largest], 1, training.plan.lr)
+    seconds, cost, steps = 0.0, 0, 0
+    while steps < 2 or (seconds < BUDGET and steps < len(batches)):
+        at = steps % len(batches)
+        began = time.perf_counter()
+        update(training, batches[at], steps + 2, training.plan.lr)
+        seconds, cost, steps = seconds + time.perf_counter() - began, cost + costs[at], steps + 1
+    per_epoch = seconds / cost * sum(costs)
+    return Estimate(
+        parameters=sum(parameter.numel() for parameter in training.model.parameters()),
+        steps_per_epoch=len(batches),
+        seconds_per_epoch=per_epoch,
+        memory=_peak(training.device),
+        total_seconds=_total(training, per_epoch, len(batches)),
+        measured_steps=steps,
+        device=str(training.device),
+    )
+
+
+def _peak(device: torch.device) -> int:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _total(training: Training, per_epoch: float, steps_per_epoch: int) -> float | None:
+    plan = training.plan
+    limits = [
+        plan.max_minutes and 60 * plan.max_minutes,
+        training.total_steps and training.total_steps / steps_per_epoch * per_epoch,
+    ]
+    return min((limit for limit in limits if limit), default=None)

@@ -1,0 +1,46 @@
+"""What the doctor finds: how bad it is, a sentence about it, and the first places to look at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.data.source import Row
+
+SHOWN = 3
+"""Places named per finding."""
+MAX_EXCERPT = 80
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Place:
+    where: str
+    """file:line"""
+    excerpt: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An error would stop training or spoil it; a warning costs quality; a note is worth knowing."""
+
+    severity: Severity
+    kind: str
+    """A word that stays the same from version to version, for scripts."""
+    message: str
+    count: int = 1
+    places: tuple[Place, ...] = ()
+
+
+def about(severity: Severity, kind: str, split: str, rows: Sequence[Row], remark: str) -> list[Finding]:
+    """A finding about these rows of a split, if there are any: `valid: 3 rows` and the remark."""
+    if not rows:
+        return []
+    places = tuple(Place(row.where, _excerpt(row)) for row in rows[:SHOWN])
+    n = f"{len(rows):,} row{'s' * (len(rows) > 1)}"
+    return [Finding(severity, kind, f"{split}: {n} {remark}", len(rows), places)]
+
+
+def _excerpt(row: Row) -> str:
+    text = " | ".join(row.fields.values())
+    return text if len(text) <= MAX_EXCERPT else text[: MAX_EXCERPT - 1] + "…"

@@ -1,0 +1,93 @@
+"""What the vocabulary makes of the text: lengths, what it cannot spell, what is too long to learn from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.source import Row
+from regard.data.vocabulary import UNK
+from regard.doctor.finding import Finding, about
+from regard.tasks import AnyTask
+
+TOLERATED_UNKNOWN, TOLERATED_SPELT = 0.01, 0.1
+"""Shares of pieces, unknown or single bytes, that are no reason to worry."""
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """How many pieces each row of a split has, by role, and which shares of them are no learnt ones."""
+
+    split: str
+    rows: Sequence[Row]
+    lengths: dict[str, NDArray[np.int64]]
+    unknown: dict[str, float]
+    spelt: dict[str, float]
+    """In single bytes."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Bin i counts lengths from edges[i] up to, not with, edges[i + 1]; the last one everything above."""
+
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+    median: int
+    longest: int
+
+
+def cut(task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
+    return [_cut(task, split, rows) for split, rows in splits.items() if rows]
+
+
+def _cut(task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
+    lengths, unknown, spelt = {}, {}, {}
+    for role, tokenizer in task.tokenizers.items():
+        found = [each.ids for each in tokenizer.encode_batch([row.fields[role] for row in rows])]
+        flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
+        lengths[role] = np.array([len(ids) for ids in found])
+        unknown[role] = float((flat == UNK).sum() / max(1, flat.size))
+        spelt[role] = float(np.isin(flat, tokenizer.byte_ids).sum() / max(1, flat.size))
+    return Pieces(split, rows, lengths, unknown, spelt)
+
+
+def examine(pieces: Sequence[Pieces], max_length: int) -> list[Finding]:
+    return [finding for one in pieces for finding in (*_too_long(one, max_length), *_unlearnt(one))]
+
+
+def histogram(lengths: NDArray[np.int64]) -> Histogram:
+    """Ten bins or fewer of a round width, so that all but the longest hundredth fall below the last edge."""
+    usual = max(1.0, float(np.quantile(lengths, 0.99)))
+    widths = (digit * 10**power for power in range(12) for digit in (1, 2, 5))
+    width = next(width for width in widths if width * BINS >= usual)
+    edges = np.arange(0, usual, width)
+    counts = np.histogram(lengths, bins=[*edges, np.inf])[0]
+    return Histogram(
+        tuple(map(int, edges)), tuple(map(int, counts)), int(np.median(lengths)), int(lengths.max())
+    )
+
+
+def _too_long(pieces: Pieces, max_length: int) -> list[Finding]:
+    sides = [lengths > max_length for lengths in pieces.lengths.values()]
+    rows = [pieces.rows[int(i)] for i in np.flatnonzero(np.any(sides, axis=0))]
+    learns_whole = pieces.split == "train" and "target" in pieces.lengths
+    remark = (
+        f"({len(rows) / len(pieces.rows):.1%}) longer than task.max_length = {max_length} pieces, "
+        f"{'left out of training' if learns_whole else 'of which the rest is not read'}"
+    )
+    return about("warning", "too-long", pieces.split, rows, remark)
+
+
+def _unlearnt(pieces: Pieces) -> list[Finding]:
+    found = []
+    for role in pieces.lengths:
+        of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
+        if (share := pieces.unknown[role]) > TOLERATED_UNKNOWN:
+            remark = "unknown; raise task.tokenizer.vocab_size, or use kind bpe or unigram"
+            found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
+        if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
+            remark = "single bytes of rare characters; raise task.tokenizer.vocab_size"
+            found.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
+    return found

@@ -1,0 +1,84 @@
+"""Read every split to its end, whatever is wrong with it, and keep count of the faults."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.data.lines import resolve
+from regard.data.source import Row, read_rows
+from regard.doctor.finding import SHOWN, Finding, Place
+from regard.errors import DataError
+from regard.recipe import Recipe
+from regard.run import hold_out
+
+_NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
+_PLACE = re.compile(r"^(\S.*?:\d+): ")
+MAX_SORTS = 100
+
+
+@dataclass
+class Faults:
+    """Faults of records, kept by sort with their first places: a wrong encoding can make millions."""
+
+    first: dict[str, str] = field(default_factory=dict)
+    places: dict[str, list[str]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def note(self, fault: DataError) -> None:
+        message = str(fault)
+        sort = _NUMBERS.sub("", message)
+        if sort not in self.first and len(self.first) == MAX_SORTS:
+            sort = next(reversed(self.first))
+        self.first.setdefault(sort, message)
+        self.counts[sort] = self.counts.get(sort, 0) + 1
+        place = _PLACE.match(message)
+        if place and len(self.places.setdefault(sort, [])) < SHOWN:
+            self.places[sort].append(place[1])
+
+    def findings(self) -> list[Finding]:
+        return [
+            Finding("error", "unreadable", self._told(sort), self.counts[sort], self._places(sort))
+            for sort in self.first
+        ]
+
+    def _told(self, sort: str) -> str:
+        others = self.counts[sort] - 1
+        return self.first[sort] + (f" ({others:,} more like it)" if others else "")
+
+    def _places(self, sort: str) -> tuple[Place, ...]:
+        """Only where there is more than the one that the sentence names."""
+        places = self.places.get(sort, [])
+        return tuple(map(Place, places)) if len(places) > 1 else ()
+
+
+def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], list[Finding]]:
+    """The usable rows of every split, and what is wrong with the others."""
+    faults = Faults()
+    rows: dict[str, list[Row]] = {}
+    for split in ("train", "valid", "test"):
+        files: tuple[str, ...] | None = getattr(recipe.data, split)
+        if files is not None:
+            rows[split] = _read(recipe, files, base, faults)
+    if "valid" not in rows:
+        rows["valid"] = hold_out(rows["train"])
+    return rows, faults.findings()
+
+
+def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) -> list[Row]:
+    rows: list[Row] = []
+    missing = 0
+    for file in files:
+        try:
+            resolve(file, base)
+        except DataError as fault:
+            faults.note(fault)
+            missing += 1
+    if missing:
+        return rows
+    try:
+        rows.extend(
+            read_rows(files, recipe.columns(), encoding=recipe.data.encoding, base=base, refuse=faults.note)
+        )
+    except DataError as fault:
+        faults.note(fault)
+    return rows

@@ -1,0 +1,75 @@
+"""How large a model, a vocabulary and a batch somebody's data and machine ask for."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.data.sniff import Guess
+from regard.machine import Machine
+
+Script = Literal["Chinese", "Japanese", "Korean", "Latin", "other"]
+
+PIECE: dict[Script, float] = {"Chinese": 1.4, "Japanese": 1.6, "Korean": 1.8, "Latin": 3.7, "other": 3.0}
+"""Characters a learnt piece stands for, about."""
+_LETTERS: dict[Script, re.Pattern[str]] = {
+    "Japanese": re.compile("[\u3040-\u30ff]"),
+    "Chinese": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"),
+    "Korean": re.compile("[\uac00-\ud7af]"),
+    "Latin": re.compile("[A-Za-z\u00c0-\u024f]"),
+}
+
+
+def script(texts: Sequence[str]) -> Script:
+    """What most letters are; a twentieth of kana makes the ideographs Japanese."""
+    joined = "".join(texts)
+    counts = {name: len(letters.findall(joined)) for name, letters in _LETTERS.items()}
+    if counts["Japanese"] > 0.05 * (counts["Japanese"] + counts["Chinese"]):
+        counts["Japanese"] += counts["Chinese"]
+    most = max(counts, key=lambda name: counts[name])
+    return most if 2 * counts[most] > sum(map(str.isalpha, joined)) else "other"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the data and the machine decide."""
+
+    guess: Guess
+    scripts: Mapping[str, Script]
+    machine: Machine
+
+    @property
+    def pieces_a_row(self) -> float:
+        return max(self.guess.lengths[role][0] / PIECE[script] + 1 for role, script in self.scripts.items())
+
+    @property
+    def preset(self) -> str:
+        """The largest model that such data can fill, and that a processor can train at all."""
+        if self.guess.n_rows < 100_000:
+            return "tiny"
+        return "base" if self.machine.gpu and self.guess.n_rows >= 1_000_000 else "small"
+
+    @property
+    def vocab_size(self) -> int:
+        steps = ((5_000, 2_000), (20_000, 4_000), (200_000, 8_000), (2_000_000, 16_000))
+        fitting = next((size for rows, size in steps if self.guess.n_rows < rows), 32_000)
+        characters = {"Chinese", "Japanese"} & set(self.scripts.values())
+        return max(fitting, 4_000) if characters else fitting
+
+    @property
+    def batch_tokens(self) -> int:
+        """Large enough to be fast, small enough for fifty steps an epoch."""
+        largest = 16_384 if self.machine.gpu else 4_096
+        wanted = self.guess.n_rows * self.pieces_a_row / 50
+        return max(512, min(largest, 1 << int(math.log2(max(1, wanted)))))
+
+    @property
+    def steps_an_epoch(self) -> int:
+        return max(1, round(self.guess.n_rows * self.pieces_a_row / self.batch_tokens))
+
+    @property
+    def accumulate(self) -> int:
+        """Parts of a batch: the scores of all pieces, the largest tensor, get an eighth of the memory."""
+        needed = 3 * 4 * self.batch_tokens * self.vocab_size
+        return max(1, math.ceil(needed / (self.machine.memory / 8)))

@@ -1,0 +1,199 @@
+"""What users get wrong: one sentence with file, line and remedy, exit code 2, nothing overwritten."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+from small_runs import CLASSIFY, Call, write_recipe
+
+
+@pytest.fixture
+def refused(call: Call, home: Path) -> Call:
+    """Runs a command that must fail, and gives what it said."""
+
+    def contents() -> dict[Path, bytes | None]:
+        return {path: path.read_bytes() if path.is_file() else None for path in home.rglob("*")}
+
+    def run(*arguments: object) -> str:
+        before = contents()
+        result = call(*arguments)
+        assert contents() == before, "something was written"
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        (line,) = result.stderr.splitlines()
+        return line.removeprefix("error: ")
+
+    return run  # type: ignore[return-value]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """The recipe of a classifier."""
+    return write_recipe(tmp_path, CLASSIFY)
+
+
+@pytest.fixture
+def model(translator: Path, home: Path) -> Path:
+    """A copy of a good model folder, to be broken."""
+    return Path(shutil.copytree(translator / "model", home / "model"))
+
+
+def test_files_of_different_length(refused: Call, recipe: Path, home: Path) -> None:
+    (home / "a.zh").write_text("一\n二\n三\n", "utf-8")
+    (home / "a.en").write_text("one\ntwo\n", "utf-8")
+    assert refused("train", recipe, 'data.train=["a.zh", "a.en"]', "data.columns={}") == (
+        "a.zh has 3 lines but a.en has 2: a.zh:3 is the first without a partner; "
+        "the files must belong together line by line"
+    )
+
+
+def test_an_empty_file(refused: Call, recipe: Path, home: Path) -> None:
+    (home / "empty.tsv").touch()
+    assert (
+        refused("train", recipe, "data.train=empty.tsv")
+        == "empty.tsv: is empty; give a file with at least one record"
+    )
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_no_such_file(refused: Call, recipe: Path, split: str) -> None:
+    """Also for the split that is needed last."""
+    assert (
+        refused("train", recipe, f"data.{split}=trian.tsv")
+        == "trian.tsv: no such file; did you mean train.tsv?"
+    )
+
+
+def test_a_missing_column(refused: Call, recipe: Path, texts: Path) -> None:
+    assert refused("train", texts, "data.columns.label=lable").endswith(
+        "texts.csv: no column lable; there are text, label; did you mean label?"
+    )
+
+
+def test_a_line_without_its_second_cell(refused: Call, recipe: Path, home: Path) -> None:
+    (home / "a.tsv").write_text("one\t一\ntwo\n", "utf-8")
+    said = refused("train", recipe, "data.train=a.tsv")
+    assert said == "a.tsv:2: 1 cell found, 2 needed; a tab must stand between cells"
+
+
+def test_a_label_seen_only_in_test(refused: Call, texts: Path, home: Path) -> None:
+    (home / "new.csv").write_text("text,label\ngood film,yes\nfair film,perhaps\n", "utf-8")
+    said = refused("train", texts, "data.test=new.csv")
+    assert said.startswith("new.csv:3: label 'perhaps' does not occur in the training data")
+
+
+def test_invalid_utf8(refused: Call, recipe: Path, home: Path) -> None:
+    (home / "a.tsv").write_bytes("one\t一\n".encode() + "two\t二是二\n".encode("gb18030"))
+    assert refused("train", recipe, "data.train=a.tsv") == (
+        "a.tsv:2: byte 5 of the line (0xb6) is not valid utf-8; the line is valid gb18030: "
+        'set data.encoding = "gb18030" or convert the file to UTF-8'
+    )
+
+
+def test_a_line_of_ten_megabytes(refused: Call, recipe: Path, home: Path) -> None:
+    (home / "a.tsv").write_text("one\t一\n" + "x" * 10_000_000 + "\t二\n", "utf-8")
+    assert refused("train", recipe, "data.train=a.tsv") == (
+        "a.tsv:2: the line has 10,000,004 bytes, the limit is 1,000,000; split or drop it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("model.n_haeds=2", "{recipe}: model.n_haeds: unknown; did you mean n_heads?"),
+        ("model.n_heads=3", "{recipe}: model: n_heads (3) must divide d_model (8)"),
+        ("model.kind=tranformer", "{recipe}: model.kind: unknown 'tranformer'; did you mean transformer?"),
+        (
+            "train.lr=fast",
+            "{recipe}: train.lr: 'fast' should be a valid number, unable to parse string as a number",
+        ),
+        ("n_heads", "override 'n_heads': write it as key=value, for example model.n_heads=8"),
+    ],
+)
+def test_a_recipe_that_cannot_be(refused: Call, recipe: Path, override: str, said: str) -> None:
+    assert refused("train", recipe, override) == said.format(recipe=recipe)
+
+
+def test_a_recipe_that_is_no_recipe(refused: Call, home: Path) -> None:
+    assert refused("train", "nowhere.toml") == (
+        "nowhere.toml: no such recipe; make one with: regard init YOUR_FILES"
+    )
+    (home / "bad.toml").write_text("[task\n")
+    assert refused("check", "bad.toml").startswith("bad.toml: not a valid toml file: ")
+
+
+def test_a_run_folder_that_already_exists(refused: Call, recipe: Path, home: Path) -> None:
+    (home / "run").mkdir()
+    (home / "run" / "precious.txt").write_text("mine")
+    assert refused("train", recipe) == (
+        f"{home / 'run'}: already exists and is not empty; choose another with run=NAME, or delete it"
+    )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        ("predict", "model", "一"),
+        ("eval", "model", "test.tsv"),
+        ("explain", "model", "一"),
+        ("info", "model"),
+    ],
+)
+def test_truncated_weights(refused: Call, model: Path, ask: tuple[str, ...]) -> None:
+    weights = model / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[: len(content) // 2])
+    said = refused(*ask)
+    assert said.startswith(
+        f"model/model.safetensors: holds {len(content) // 2} bytes, the model in config.json needs"
+    )
+    assert said.endswith("is it truncated?")
+
+
+def test_truncated_settings(refused: Call, model: Path) -> None:
+    config = model / "config.json"
+    config.write_text(config.read_text("utf-8")[:100], "utf-8")
+    said = refused("predict", "model", "一")
+    assert said.startswith("model/config.json: cannot be read as JSON (")
+    assert said.endswith("; is it truncated?")
+
+
+def test_a_missing_tokenizer(refused: Call, model: Path) -> None:
+    (model / "source" / "tokenizer.json").unlink()
+    said = refused("predict", "model", "一")
+    assert (
+        said
+        == "model/source/tokenizer.json: cannot be read (No such file or directory); is the folder complete?"
+    )
+
+
+def test_a_foreign_model(refused: Call, home: Path) -> None:
+    (home / "bert").mkdir()
+    config = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 768}
+    (home / "bert" / "config.json").write_text(json.dumps(config))
+    (home / "bert" / "model.safetensors").write_bytes(b"")
+    assert (
+        refused("predict", "bert", "x")
+        == "bert/config.json: made by another tool, not by regard; train one here"
+    )
+
+
+def test_a_pickle_is_never_opened(refused: Call, model: Path, home: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (Path.touch, (home / "exploded",))
+
+    size = (model / "model.safetensors").stat().st_size
+    (model / "model.safetensors").write_bytes(pickle.dumps(Bomb()).ljust(size, b"\0"))
+    said = refused("predict", "model", "一")
+    assert said.startswith("model/model.safetensors: not a readable safetensors file (")
+    assert not (home / "exploded").exists()
+
+
+def test_no_such_run(refused: Call, home: Path) -> None:
+    assert refused("predict", "runs/nothing", "x") == "runs/nothing: no such run or model folder"
+    (home / "data").mkdir()
+    assert refused("info", "data") == "data: not a trained model of regard (no config.json)"

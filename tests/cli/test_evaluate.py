@@ -1,0 +1,71 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from small_runs import Call, write_pairs
+
+
+def test_the_recipe_knows_the_test_data(call: Call, translator: Path) -> None:
+    stored = json.loads((translator / "model" / "metrics.json").read_text("utf-8"))
+    found = json.loads(call("eval", translator, "--json").stdout)
+    assert found["rows"] == 5
+    assert found["scores"] == pytest.approx(stored["scores"]["test"])
+    assert found["signatures"] == stored["signatures"]
+    shown = call("eval", translator).stdout
+    assert "5 rows" in shown
+    assert f"bleu {found['scores']['bleu']:.2f}" in shown
+    assert f"bleu: {found['signatures']['bleu']}" in shown
+
+
+def test_files_laid_out_like_the_training_data(call: Call, translator: Path, home: Path) -> None:
+    write_pairs(home / "new.tsv", 3)
+    found = json.loads(call("eval", translator, "new.tsv", "task.decode.beam=1", "--json").stdout)
+    assert (found["files"], found["rows"]) == (["new.tsv"], 3)
+
+
+def test_files_of_another_format_have_their_own_columns(call: Call, translator: Path, home: Path) -> None:
+    """Aligned files are source, then target, although the recipe's table has them the other way round."""
+    write_pairs(home / "new.tsv", 3)
+    rows = [line.split("\t") for line in (home / "new.tsv").read_text("utf-8").splitlines()]
+    for name, column in (("new.en", 0), ("new.zh", 1)):
+        (home / name).write_text("".join(row[column] + "\n" for row in rows), "utf-8")
+    table, files, named = (
+        json.loads(call("eval", translator, *arguments, "--json").stdout)["scores"]
+        for arguments in (
+            ["new.tsv"],
+            ["new.zh", "new.en"],
+            ["new.en", "new.zh", "--columns", "source=2, target=1"],
+        )
+    )
+    assert table == files == named
+
+
+def test_a_model_folder_needs_files(call: Call, translator: Path, home: Path) -> None:
+    result = call("eval", translator / "model")
+    assert result.exit_code == 2
+    assert "names no test data; say which: regard eval" in result.stderr
+    write_pairs(home / "new.tsv", 3)
+    assert call("eval", translator / "model", "new.tsv", "--columns", "source=2,target=1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["beem=1"], "error: decode.beem: unknown; did you mean beam?\n"),
+        (["beam=few"], "error: decode.beam: "),
+        (["x.tsv", "--columns", "sorce=2"], "error: columns.sorce: unknown; did you mean source?\n"),
+        (["--columns", "2"], "error: --columns 2: write it as role=column, for example"),
+        (["x.tsv"], "error: x.tsv: no such file\n"),
+    ],
+)
+def test_what_cannot_be_asked(call: Call, translator: Path, arguments: list[str], said: str) -> None:
+    result = call("eval", translator, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(said)
+
+
+def test_a_run_without_test_data(call: Call, classifier: Path) -> None:
+    result = call("eval", classifier)
+    assert result.exit_code == 2
+    assert "its recipe has no test data; say which: regard eval" in result.stderr

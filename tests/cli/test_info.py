@@ -1,0 +1,48 @@
+import json
+import shutil
+from pathlib import Path
+
+from regard.recipe import Recipe
+from regard.run import prepare
+from regard.training.events import Saved
+from small_runs import Call
+
+
+def test_a_finished_run(call: Call, translator: Path) -> None:
+    found = json.loads(call("info", translator, "--json").stdout)
+    assert found["finished"] is True
+    assert found["task"] == "translate"
+    assert found["training"]["step"] == 4
+    assert set(found["training"]["scores"]) == {"valid", "test"}
+    weights = translator / "model" / "model.safetensors"
+    assert found["files"]["model/model.safetensors"] == weights.stat().st_size
+    shown = call("info", translator).stdout
+    assert f"{found['parameters']:,}" in shown
+    assert f"source {found['vocabulary']['source']}, target {found['vocabulary']['target']}" in shown
+    assert "finished at step 4" in shown
+    assert "model/model.safetensors" in shown
+
+
+def test_a_model_folder(call: Call, classifier: Path) -> None:
+    result = call("info", classifier / "model")
+    assert result.exit_code == 0
+    assert "no, yes" in result.stdout
+
+
+def test_an_unfinished_run(call: Call, recipe: Path, home: Path) -> None:
+    for event in prepare(Recipe.read(recipe)).events():
+        if isinstance(event, Saved):
+            break
+    with (home / "run" / "metrics.jsonl").open("a") as journal:
+        journal.write('{"event": "step", "st')  # a crash
+    found = json.loads(call("info", "run", "--json").stdout)
+    assert found["finished"] is False
+    assert found["training"]["step"] == 2
+    assert found["training"]["best"]["step"] == 2
+    shown = call("info", "run").stdout
+    assert "not finished: step 2" in shown
+    assert "go on with: regard train run/recipe.json --resume" in shown
+    shutil.rmtree(home / "run" / "task")
+    result = call("info", "run")
+    assert result.exit_code == 2
+    assert "training has not begun; delete it and train again" in result.stderr

@@ -1,0 +1,98 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from regard.recipe import Recipe
+from small_runs import Call, write_pairs
+
+SHRUNK = ["model.d_model=8", "model.n_heads=2", "model.d_ff=8", "train.max_steps=1", "train.threads=1"]
+
+
+def test_writes_a_recipe_that_trains(call: Call, home: Path) -> None:
+    for split, n_rows in (("train", 40), ("valid", 5)):
+        write_pairs(home / f"{split}.tsv", n_rows)
+    result = call("init", "train.tsv", "valid.tsv", "--source", "2", "--target", "1")
+    assert result.exit_code == 0, result.stderr
+    recipe = Recipe.read(home / "recipe.toml")
+    assert (recipe.data.train, recipe.data.valid) == (("train.tsv",), ("valid.tsv",))
+    assert recipe.data.columns == {"source": 2, "target": 1}
+    assert call("train", "recipe.toml", *SHRUNK).exit_code == 0
+    assert (home / recipe.run / "model" / "config.json").is_file()
+
+
+def test_shows_rows_and_reasons(call: Call, home: Path) -> None:
+    write_pairs(home / "train.tsv", 40)
+    shown = call("init", "train.tsv", "--source", "2", "--target", "1").stdout
+    for line in (home / "train.tsv").read_text("utf-8").splitlines()[:3]:
+        assert all(cell in shown for cell in line.split("\t"))
+    assert "Column 2 is the source, as given." in shown
+    assert "regard train recipe.toml" in shown
+
+
+def test_every_setting_has_a_comment(call: Call, home: Path) -> None:
+    write_pairs(home / "train.tsv", 40)
+    call("init", "train.tsv")
+    lines = (home / "recipe.toml").read_text("utf-8").splitlines()
+    settings = [line for line in lines if " = " in line]
+    assert len(settings) > 25
+    assert all("  # " in line or " # " in line for line in settings)
+
+
+def test_classifies(call: Call, home: Path) -> None:
+    rows = [f"{'好看' if n % 3 else '难看'}的电影 {n},{'积极' if n % 3 else '消极'}" for n in range(60)]
+    (home / "评论.csv").write_text("文本,标签\n" + "\n".join(rows) + "\n", "utf-8")
+    result = call("init", "评论.csv", "--out", "classify.toml")
+    assert result.exit_code == 0, result.stderr
+    recipe = Recipe.read(home / "classify.toml")
+    assert recipe.task.kind == "classify"
+    assert recipe.run == "runs/评论"
+    overrides = ["model.encoder.d_hidden=8", "train.max_steps=1", "train.threads=1"]
+    assert call("train", "classify.toml", *overrides).exit_code == 0
+
+
+def test_never_overwrites(call: Call, home: Path) -> None:
+    write_pairs(home / "train.tsv", 40)
+    (home / "recipe.toml").write_text("mine")
+    result = call("init", "train.tsv")
+    assert result.exit_code == 2
+    assert (
+        result.stderr == "error: recipe.toml: already exists; choose another name with --out, or delete it\n"
+    )
+    assert (home / "recipe.toml").read_text() == "mine"
+
+
+def test_a_run_folder_that_is_taken_is_not_proposed(call: Call, home: Path) -> None:
+    write_pairs(home / "numbers.train.tsv", 40)
+    (home / "runs" / "numbers").mkdir(parents=True)
+    call("init", "numbers.train.tsv")
+    assert tomllib.loads((home / "recipe.toml").read_text("utf-8"))["run"] == "runs/numbers-2"
+
+
+def test_names_and_encodings_that_need_care(call: Call, home: Path) -> None:
+    names = ['it\'s "train" #1.zh', 'it\'s "train" #1.en']
+    write_pairs(home / "numbers.tsv", 40)
+    rows = [line.split("\t") for line in (home / "numbers.tsv").read_text("utf-8").splitlines()]
+    for name, column in zip(names, (1, 0), strict=True):
+        (home / name).write_text("".join(row[column] + "\n" for row in rows), "gb18030")
+    result = call("init", *names, "--encoding", "gb18030")
+    assert result.exit_code == 0, result.stderr
+    recipe = Recipe.read(home / "recipe.toml")
+    assert recipe.data.train == tuple(names)
+    assert recipe.data.encoding == "gb18030"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere.tsv"], "error: nowhere.tsv: no such file"),
+        (["train.tsv", "--task", "clasify"], "error: unknown task clasify; did you mean classify?"),
+        (["train.tsv", "--source", "3"], "error: train.tsv:1: 2 cells found, 3 needed"),
+    ],
+)
+def test_what_cannot_be_asked(call: Call, home: Path, arguments: list[str], said: str) -> None:
+    write_pairs(home / "train.tsv", 40)
+    result = call("init", *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+    assert not (home / "recipe.toml").exists()

@@ -1,0 +1,148 @@
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import regard
+from regard.cli import console
+from regard.cli.predict import _answers
+from small_runs import Call
+
+TEXTS = ["一二", "", "三", "  ", "四五六七八"]
+
+
+def test_answers_arguments_in_their_order(call: Call, translator: Path) -> None:
+    answers = [found.text for found in regard.load(translator).predict(["一二三", "四"])]
+    assert call("predict", translator, "一二三", "四").stdout == "".join(f"{answer}\n" for answer in answers)
+
+
+@pytest.mark.parametrize("way", ["input", "file", "gz"])
+def test_a_file_or_standard_input_gives_a_line_a_line(
+    call: Call, translator: Path, home: Path, way: str
+) -> None:
+    """Without a line end at its end, and with blank lines, which stay blank."""
+    text = "\n".join(TEXTS)
+    (home / "in.txt").write_text(text, "utf-8")
+    (home / "in.txt.gz").write_bytes(gzip.compress(text.encode()))
+    if way == "input":
+        result = call("predict", translator, input=text)
+    else:
+        result = call("predict", translator, "--file", "in.txt" if way == "file" else "in.txt.gz")
+    alone = [regard.load(translator).predict(text).text if text.strip() else "" for text in TEXTS]
+    assert result.exit_code == 0
+    assert result.stdout.split("\n") == [*alone, ""]
+    assert result.stderr == ""
+
+
+def test_a_bar_does_not_swallow_the_answers(
+    call: Call, translator: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`regard predict RUN --file in.txt > out.txt` at a terminal."""
+    terminal = Console(file=StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(console, "ERR", terminal)
+    (home / "in.txt").write_text("一二\n三\n", "utf-8")
+    result = call("predict", translator, "--file", "in.txt")
+    assert result.stdout == call("predict", translator, "一二", "三").stdout
+    assert "2/2" in terminal.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_blank_lines_have_no_label(call: Call, classifier: Path) -> None:
+    first, blank, second = call("predict", classifier, input="good film\n\nbad film\n").stdout.splitlines()
+    assert {first, second} <= {"yes", "no"}
+    assert blank == ""
+
+
+def test_json_lines(call: Call, translator: Path, classifier: Path) -> None:
+    lines = call("predict", translator, "--json", "--n-best", "2", input="一二\n\n").stdout.splitlines()
+    full, blank = map(json.loads, lines)
+    assert full["input"] == "一二"
+    assert len(full["others"]) == 1
+    assert full["score"] >= full["others"][0]["score"]
+    assert blank == {"input": "", "text": ""}
+    label = json.loads(call("predict", classifier, "--json", "good film").stdout)
+    assert label["probability"] == max(label["probabilities"].values())
+
+
+def test_n_best_are_numbered_lines(call: Call, translator: Path) -> None:
+    result = call("predict", translator, "一二", "三", "--beam", "3", "--n-best", "3")
+    cells = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [number for number, _, _ in cells] == ["1"] * 3 + ["2"] * 3
+    scores = [float(score) for _, score, _ in cells]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+
+
+def test_no_input_gives_no_output(call: Call, translator: Path) -> None:
+    result = call("predict", translator, input="")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_the_first_answer_does_not_wait_for_the_second_text(translator: Path) -> None:
+    read = []
+
+    def texts() -> Iterator[str]:
+        for text in "一二三四":
+            read.append(text)
+            yield text
+
+    trained = regard.load(translator)
+    next(_answers(trained, texts(), {}, one_by_one=True))
+    assert read == ["一"]
+    read.clear()
+    next(_answers(trained, texts(), {}, one_by_one=False))
+    assert read == ["一"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["x", "--file", "y"], "error: texts and --file y are both given; give one of them"),
+        (["x", "--beam", "0"], "error: decode.beam: "),
+        (["x", "--n-best", "9"], "error: decode: n_best (9) cannot exceed beam (2)"),
+        (["--file", "nowhere.txt"], "error: nowhere.txt: no such file"),
+    ],
+)
+def test_what_cannot_be_asked(call: Call, translator: Path, arguments: list[str], said: str) -> None:
+    result = call("predict", translator, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(said)
+
+
+def test_a_classifier_does_not_search(call: Call, classifier: Path) -> None:
+    result = call("predict", classifier, "x", "--beam", "3")
+    assert result.exit_code == 2
+    assert result.stderr == "error: beam: a classifier does not search, so it has no such setting\n"
+
+
+def test_wrong_bytes_in_standard_input(call: Call, translator: Path) -> None:
+    result = call("predict", translator, input=b"\xe4\xb8\x80\n\xff\n")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: standard input:2: byte 1 of the line (0xff) is not valid utf-8")
+
+
+def test_a_reader_that_leaves_is_no_fault(translator: Path) -> None:
+    """`regard predict … | head -1`, where head has left before the end; also without any character set."""
+    command = [sys.executable, "-m", "regard", "predict", str(translator), "--json"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PYTHONIOENCODING": "ascii"},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write("一二\n".encode())
+        process.stdin.flush()
+        assert b'"input": "\\u4e00\\u4e8c"' in process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write("一二\n".encode() * 100)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        process.wait(60)
