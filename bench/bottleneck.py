@@ -1,7 +1,8 @@
 """The texts' central claim as an experiment: does a fixed context vector lose what attention keeps?
 
 Trains the same data with an RNN without attention, with dot, with additive attention, and a Transformer;
-scores BLEU on the test set, whole and in four buckets of source length; draws docs/experiments/bottleneck.svg.
+scores BLEU on the test set, whole and in four buckets of source length; draws
+docs/experiments/bottleneck.svg.
 
     python bench/bottleneck.py            # in a folder that holds `multi30k` (the lc_tok files)
 

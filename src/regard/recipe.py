@@ -5,9 +5,9 @@ import tomllib
 import typing
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from regard.config import Config
 from regard.data.source import Column
@@ -43,7 +43,7 @@ class DataConfig(Config):
 
 class Recipe(Config):
     format_version: Literal[1] = 1
-    run: str = Field(
+    run: Annotated[str, BeforeValidator(str)] = Field(
         "runs/run", min_length=1, description="the folder that will hold everything about this run"
     )
     seed: int = Field(1, ge=0)

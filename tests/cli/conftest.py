@@ -13,7 +13,7 @@ from small_runs import CLASSIFY, Call, write_recipe
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "100")
     return tmp_path
 
 

@@ -85,8 +85,9 @@ def _print_finding(finding: "Finding") -> None:
     for place in finding.places:
         where = Text(f"  {console.printable(place.where)}  ", "dim")
         where.append(console.printable(place.excerpt), "default")
-        where.truncate(console.OUT.width, overflow="ellipsis")
-        console.OUT.print(where, no_wrap=True)
+        if console.OUT.is_terminal:
+            where.truncate(console.OUT.width, overflow="ellipsis")
+        console.OUT.print(where, soft_wrap=True)
 
 
 def _estimates(found: "Estimate") -> Iterator[tuple[str, str]]:

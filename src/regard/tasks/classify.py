@@ -24,7 +24,7 @@ from regard.tasks.task import Ground, Loss, Part, without_each
 class ClassifyConfig(Config):
     kind: Literal["classify"] = "classify"
     tokenizer: TokenizerConfig = TokenizerConfig()
-    max_length: int = Field(256, ge=4, description="pieces; longer texts are cut, and said to be")
+    max_length: int = Field(256, ge=4, description="pieces; longer texts are cut (regard check counts them)")
     label_smoothing: float = Field(0.0, ge=0, lt=1)
 
 
