@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check format clean
+.PHONY: install install-browser demo test check format bench-speed bench-bottleneck clean
 
 install: $(VENV)/.installed
 
@@ -29,14 +29,22 @@ test: install install-browser
 	$(PYTEST)
 
 check: install install-browser
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench docs examples
+	$(BIN)/ruff check src tests bench docs examples
 	$(BIN)/mypy
 	$(PYTEST)
 
 format: install
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench docs examples
+	$(BIN)/ruff check --fix src tests bench docs examples
+
+# Long campaigns, for a quiet machine. DATA is a folder with Multi30k's lc_tok files (train.en.gz …).
+bench-speed: install
+	$(BIN)/python bench/train_speed.py --data $(DATA) --append bench/RESULTS.md
+
+bench-bottleneck: install
+	test -e multi30k || ln -s $(DATA) multi30k
+	$(BIN)/python bench/bottleneck.py
 
 clean:
 	rm -rf $(VENV) dist build runs .pytest_cache .mypy_cache .ruff_cache

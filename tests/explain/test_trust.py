@@ -29,8 +29,11 @@ def test_the_sentence_gives_the_three_costs():
     weights_TK, drop_KT = planted(seed=2)
     _, trust = rate([weights_TK], drop_KT)
     most = drop_KT.max(0).mean()
-    assert f"costs a word of the answer {most:.2f} nats" in trust.sentence
-    assert f"a piece at random {drop_KT.mean():.2f}, the piece that matters most {most:.2f}" in trust.sentence
+    assert f"changes a word of the answer by {most:.2f} nats" in trust.sentence
+    assert (
+        f"a piece at random by {np.abs(drop_KT).mean():.2f}, the one that matters most by {most:.2f}"
+        in trust.sentence
+    )
 
 
 def test_the_best_of_the_maps_is_named():
@@ -56,3 +59,9 @@ def test_drops_that_are_all_alike_prove_nothing():
     _, trust = rate([weights_TK], np.ones_like(drop_KT))
     assert trust.score == 0.0
     assert "no better than shuffled" in trust.sentence
+
+
+def test_a_piece_that_speaks_against_the_answer_matters_too():
+    weights_TK, drop_KT = planted(seed=6)
+    _, trust = rate([weights_TK], -drop_KT)
+    assert trust.score == pytest.approx(1.0)

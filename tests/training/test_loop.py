@@ -58,11 +58,11 @@ def test_parts_of_a_batch_make_the_gradient_of_the_whole(
     batch = [2, 3, 5, 7, 11, 13, 17]
     results = []
     for parts in (1, accumulate):
-        training = make(dropout=0.0, max_steps=1, accumulate=parts, clip_norm=None)
+        training = make(dropout=0.0, max_steps=1, accumulate=parts, clip_norm=0.0)
         training.model.to(dtype)
-        shown, norm, tokens = update(training, batch, step=1, lr=0.0)
+        shown, norm, counts = update(training, batch, step=1, lr=0.0)
         gradients = [parameter.grad for parameter in training.model.parameters()]
-        results.append((torch.tensor([shown, norm, tokens], dtype=dtype), gradients))
+        results.append((torch.tensor([shown, norm, counts["tokens"]], dtype=dtype), gradients))
     torch.testing.assert_close(*(numbers for numbers, _ in results), rtol=10 * tolerance, atol=tolerance)
     torch.testing.assert_close(*(gradients for _, gradients in results), rtol=10 * tolerance, atol=tolerance)
 
@@ -72,9 +72,9 @@ def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
     collated = training.task.collate([training.train[i] for i in batch])
     logits_NV = training.model(collated.source_BK, collated.source_lengths_B, collated.target_BT)
     expected = torch.nn.functional.cross_entropy(logits_NV, collated.labels_BT.flatten(), ignore_index=0)
-    shown, _, tokens = update(training, batch, step=1, lr=0.0)
+    shown, _, counts = update(training, batch, step=1, lr=0.0)
     assert shown == pytest.approx(expected.item(), rel=1e-5)
-    assert tokens == sum(len(training.train[i].target) - 1 for i in batch)
+    assert counts == {"tokens": sum(len(training.train[i].target) - 1 for i in batch)}
 
 
 def test_gradients_are_clipped_to_the_norm_and_the_rate_is_used(make: Make) -> None:
@@ -107,9 +107,11 @@ def test_every_example_is_seen_once_an_epoch_in_the_order_of_the_seed(
     training = make(max_epochs=3, eval_every=1000)
     seen: list[list[int]] = []
 
-    def noting(training: Training, indices: list[int], step: int, lr: float) -> tuple[float, float, int]:
+    def noting(
+        training: Training, indices: list[int], step: int, lr: float
+    ) -> tuple[float, float, dict[str, int]]:
         seen.append(indices)
-        return 0.0, 0.0, 1
+        return 0.0, 0.0, {"tokens": 1}
 
     monkeypatch.setattr("regard.training.loop.update", noting)
     events = list(run(training))

@@ -16,7 +16,7 @@ PREPARED = Prepared(Path("runs/a"), 1_234, 5, 67, 1_500_000, "transformer 4+4 la
 
 
 def step(number: int, loss: float = 2.5) -> Step:
-    return Step(number, 0, loss, 0.001, 1.5, 1000, float(number), number / 100)
+    return Step(number, 0, loss, 0.001, 1.5, 1000, "tokens", float(number), number / 100)
 
 
 def evaluated(number: int, best: bool = True) -> Evaluated:

@@ -88,6 +88,6 @@ def _unlearnt(pieces: Pieces) -> list[Finding]:
             remark = "unknown; raise task.tokenizer.vocab_size, or use kind bpe or unigram"
             found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
         if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
-            remark = "single bytes of rare characters; raise task.tokenizer.vocab_size"
+            remark = "single bytes of rare characters; raise task.tokenizer.vocab_size or lower min_frequency"
             found.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
     return found

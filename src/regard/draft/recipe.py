@@ -137,7 +137,7 @@ def _transformer(plan: Plan) -> list[Setting]:
 def _classifier() -> list[Setting]:
     return [
         ("kind", "classifier", "an encoder, pooled to one vector"),
-        ("pooling", "attention", "its weights show which words decided; or mean, first"),
+        ("pooling", "attention", "its weights can be looked at; or mean, first"),
         ("dropout", 0.3, "more for less data"),
     ]
 

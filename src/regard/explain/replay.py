@@ -50,7 +50,9 @@ def explain(
         ] or maps
         main, trust = looks_out[-1], None
         if main.rows is not main.columns and 2 < len(main.columns) <= MAX_MEASURED:
-            best, trust = rate([m.head(None) for m in looks_out], _drops(task, model, batch, told_T, device))
+            best, trust = rate(
+                [m.head(None) for m in looks_out], _changes(task, model, batch, told_T, device)
+            )
             main = looks_out[best]
     return Explanation(
         task=task.kind,
@@ -63,11 +65,11 @@ def explain(
     )
 
 
-def _drops(
+def _changes(
     task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, told_T: Tensor, device: torch.device
 ) -> np.ndarray:
-    """How much log-probability each answer token loses without each input piece: (pieces, tokens)."""
-    drop_KT: np.ndarray = (
+    """What each answer token loses, in log-probability, without each input piece: (pieces, tokens)."""
+    change_KT: np.ndarray = (
         (told_T - task.replay(model, task.leave_out(batch).to(device))).float().cpu().numpy()
     )
-    return drop_KT
+    return change_KT

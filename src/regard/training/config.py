@@ -24,7 +24,7 @@ class TrainConfig(Config):
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["paper", "inverse_sqrt", "cosine", "linear", "constant"] = "inverse_sqrt"
     warmup: int = Field(400, ge=0, description="steps")
-    clip_norm: float | None = Field(1.0, gt=0)
+    clip_norm: float = Field(1.0, ge=0, description="a longer gradient is shortened to this length; 0: never")
     eval_every: int | None = Field(
         None, ge=1, description="steps between validations; once an epoch by default"
     )

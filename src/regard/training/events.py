@@ -27,7 +27,9 @@ class Step:
     lr: float
     grad_norm: float
     tokens: int
-    """Tokens (or texts) learnt from in this step, padding not counted."""
+    """What was learnt from in this step, padding not counted, in units of `unit`."""
+    unit: str
+    """"tokens", "texts": what the loss is a mean over."""
     seconds: float
     """Since the start, evaluation included; adds up over resumes."""
     progress: float

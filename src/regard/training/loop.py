@@ -83,7 +83,7 @@ def run(training: Training) -> Iterator[Event]:
         for number in range(progress.batch, len(batches)):
             step = training.progress.step + 1
             lr = learning_rate(plan, step, d_model=training.d_model, total_steps=total_steps)
-            loss, grad_norm, tokens = update(training, batches[number], step, lr)
+            loss, grad_norm, counts = update(training, batches[number], step, lr)
             done = number + 1 == len(batches)
             training.progress = replace(
                 training.progress,
@@ -93,7 +93,8 @@ def run(training: Training) -> Iterator[Event]:
                 seconds=elapsed(),
             )
             share = _share(plan, training.progress, total_steps)
-            yield Step(step, progress.epoch, loss, lr, grad_norm, tokens, elapsed(), share)
+            unit, count = next(iter(counts.items()))
+            yield Step(step, progress.epoch, loss, lr, grad_norm, count, unit, elapsed(), share)
             reason = _limit(plan, training.progress)
             if reason or (step % plan.eval_every == 0 if plan.eval_every else done):
                 yield from _validate(training, elapsed)
@@ -103,8 +104,10 @@ def run(training: Training) -> Iterator[Event]:
     yield _choose(training, reason, elapsed())
 
 
-def update(training: Training, indices: Sequence[int], step: int, lr: float) -> tuple[float, float, int]:
-    """One step on one global batch: (plain loss, gradient norm, tokens)."""
+def update(
+    training: Training, indices: Sequence[int], step: int, lr: float
+) -> tuple[float, float, dict[str, int]]:
+    """One step on one global batch: plain loss, gradient norm, and what was counted."""
     torch.manual_seed(int(np.random.SeedSequence((training.seed, step)).generate_state(1, np.uint64)[0]))
     batches = [
         training.task.collate([training.train[i] for i in part]).to(training.device)
@@ -125,7 +128,7 @@ def update(training: Training, indices: Sequence[int], step: int, lr: float) -> 
     for group in training.optimizer.param_groups:
         group["lr"] = lr
     training.optimizer.step()
-    return shown, float(norm), next(iter(counts.values()))
+    return shown, float(norm), counts
 
 
 def _validate(training: Training, elapsed: Any) -> Iterator[Event]:

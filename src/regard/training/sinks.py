@@ -135,7 +135,7 @@ class ConsoleSink:
             f"epoch {event.epoch + 1}" if wide else "",
             f"loss {self.loss:.3f}",
             self.metric,
-            f"{self.rate:,.0f} tokens/s",
+            f"{self.rate:,.0f} {event.unit}/s",
             f"lr {event.lr:.2g}" if wide else "",
             _clock(event.seconds) if wide else "",
             "" if left is None else f"{_clock(left)} left",

@@ -1,0 +1,241 @@
+"""Writes the tables of docs/recipe.md from the configuration classes: python docs/make_reference.py
+
+A setting's meaning is the `description` of its field. Those whose name nearly says it have none in the code;
+MEANINGS gives them their sentence, and has no entry for a field that describes itself.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from regard.data.vocabulary import TokenizerConfig
+from regard.decode import DecodeConfig
+from regard.layers.block import BlockConfig
+from regard.models import ClassifierConfig, RNNConfig, TransformerConfig
+from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsConfig
+from regard.models.transformer import PRESETS
+from regard.recipe import DataConfig, Recipe
+from regard.tasks import ClassifyConfig, TranslateConfig
+from regard.training.config import TrainConfig
+
+PAGE = Path(__file__).with_name("recipe.md")
+BEGIN, END = "<!-- made by make_reference.py: begin -->\n", "<!-- made by make_reference.py: end -->\n"
+
+Schema = dict[str, Any]
+
+
+class Section(NamedTuple):
+    """One table: where it stands in a recipe, the class behind it, a sentence before it."""
+
+    title: str
+    config: type[BaseModel]
+    about: str
+    only: tuple[str, ...] = ()
+    """The settings shown; all of them when empty."""
+
+
+SECTIONS = (
+    Section("The top of the file", Recipe, "These stand before the first `[table]`."),
+    Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
+    Section('`[task]` with `kind = "translate"`', TranslateConfig, "A text in, a text out."),
+    Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
+    Section("`[task.tokenizer]`", TokenizerConfig, "Learnt from the training data; both tasks have one."),
+    Section("`[task.decode]`", DecodeConfig, "How a translator searches; a classifier has none."),
+    Section(
+        '`[model]` with `kind = "transformer"`',
+        TransformerConfig,
+        "For `translate`. It also has every setting of a layer, in the next table.",
+        ("preset", "n_encoder_layers", "n_decoder_layers", "tie_embeddings"),
+    ),
+    Section(
+        "A Transformer layer",
+        BlockConfig,
+        "These stand in `[model]` of a `transformer`, and in `[model.encoder]` of a classifier that has one.",
+    ),
+    Section('`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`."),
+    Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
+    Section('`[model.encoder]` with `kind = "rnn"`', RNNEncoderConfig, "A classifier's default encoder."),
+    Section(
+        '`[model.encoder]` with `kind = "transformer"`',
+        TransformerEncoderConfig,
+        "It also has every setting of a Transformer layer; these differ or are new.",
+        ("d_model", "d_ff", "n_layers"),
+    ),
+    Section('`[model.encoder]` with `kind = "words"`', WordsConfig, "None: pooling looks at the words."),
+    Section("`[train]`", TrainConfig, "What they do in a run is told in [train.md](train.md)."),
+)
+
+CELL = "plain, long short-term memory, gated recurrent unit"
+
+MEANINGS: dict[type[BaseModel], dict[str, str]] = {
+    Recipe: {
+        "format_version": "of recipes; there is only this one",
+        "seed": "decides the first weights, the order of the data and what dropout drops",
+        "task": "what is to be done",
+        "data": "the files",
+        "model": "what learns it",
+        "train": "how long, how fast, how often; without it, 20 epochs with patience 5",
+    },
+    DataConfig: {
+        "train": "the files to learn from; one file may stand without brackets",
+        "test": "scored once, at the end",
+        "encoding": "of all the files, by its Python name, such as `gb18030`",
+    },
+    TranslateConfig: {
+        "tokenizer": "how text becomes pieces; each side has its own unless `joint`",
+        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
+        "decode": "how the output is searched for",
+    },
+    ClassifyConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over the labels",
+    },
+    TokenizerConfig: {
+        "kind": "byte-pair encoding, unigram, WordPiece, characters, or whole words",
+        "vocab_size": "upper bound for all pieces, the 256 bytes of `bpe` and `unigram` included",
+        "lowercase": "fold case before anything else",
+        "min_frequency": "characters, pieces and words seen less often are not learnt",
+    },
+    BlockConfig: {
+        "n_heads": "attention heads; must divide `d_model`",
+        "activation": "of the feed-forward network; `swiglu` is gated and has a third matrix",
+        "norm": "`post`: LayerNorm(x + f(x)), the paper; `pre`: x + f(LayerNorm(x))",
+        "norm_eps": "the ε of LayerNorm",
+        "bias": "whether the dense maps have one",
+        "position": "how order is told; see [attention.md](attention.md#13-positions)",
+    },
+    TransformerConfig: {
+        "n_encoder_layers": "layers that read the source",
+        "n_decoder_layers": "layers that write the target",
+        "tie_embeddings": "the output matrix is the target embedding's; with `joint`, the source's too",
+    },
+    RNNConfig: {
+        "cell": CELL,
+        "d_embed": "width of an embedded piece",
+        "n_layers": "of the encoder and of the decoder",
+        "bidirectional": "the encoder reads both ways",
+        "attention": "`none` is the fixed context vector",
+        "order": "`bahdanau`: look, then step; `luong`: step, then look",
+        "input_feeding": "`luong` only: what was seen enters the next step",
+        "combine": "g(h, c): tanh(W [h; c]), or h + c",
+        "dropout": "on embeddings, between layers, on encoder states and before the output",
+    },
+    ClassifierConfig: {
+        "encoder": "what reads the text",
+        "pooling": "many states to one: by additive attention, the first, or the mean",
+    },
+    RNNEncoderConfig: {
+        "cell": CELL,
+        "d_embed": "width of an embedded piece",
+        "n_layers": "recurrent layers",
+        "bidirectional": "read both ways",
+        "dropout": "on embeddings and between layers",
+    },
+    TransformerEncoderConfig: {
+        "d_model": "width of the residual stream",
+        "d_ff": "inner width of the feed-forward network",
+        "n_layers": "Transformer layers",
+    },
+    WordsConfig: {"d_embed": "width of an embedded piece", "dropout": "on embeddings"},
+    TrainConfig: {
+        "max_epochs": "times through the training data",
+        "max_steps": "updates of the weights",
+        "optimizer": "AdamW differs in how `weight_decay` acts",
+        "betas": "Adam's two averages; the paper's",
+        "eps": "Adam's ε; the paper's",
+        "weight_decay": "pull of the weights towards zero",
+        "schedule": "of the learning rate; formulas in [train.md](train.md#learning-rate)",
+    },
+}
+
+
+def settings(section: Section) -> Iterator[tuple[str, Schema]]:
+    """Names and JSON schemas; a `kind` that can be one thing only is the section's title."""
+    fields = section.config.model_json_schema()["properties"]
+    for name in section.only or fields:
+        if not (name == "kind" and "const" in fields[name]):
+            yield name, fields[name]
+
+
+def meaning(config: type[BaseModel], name: str, schema: Schema) -> str:
+    return schema.get("description") or MEANINGS[config][name]
+
+
+def values(schema: Schema) -> str:
+    """What may stand there, in words."""
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(values(each) for each in schema["anyOf"] if each != {"type": "null"})
+    if "prefixItems" in schema:
+        return f"list of {len(schema['prefixItems'])} numbers"
+    match schema.get("type"):
+        case "boolean":
+            return "true, false"
+        case "string":
+            return "text"
+        case "array":
+            return "list of files"
+        case "integer" | "number" as kind:
+            return f"{kind}{_bounds(schema)}"
+        case _:
+            return "table"
+
+
+def _bounds(schema: Schema) -> str:
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    bounds = [f"{sign} {schema[key]:,}" for key, sign in signs.items() if key in schema]
+    if "multipleOf" in schema:
+        bounds.append(f"a multiple of {schema['multipleOf']}")
+    return " " + ", ".join(bounds) if bounds else ""
+
+
+def default(schema: Schema) -> str:
+    if "default" not in schema:
+        return "must be given"
+    match schema["default"]:
+        case None:
+            return "not set"
+        case bool(value):
+            return f"`{str(value).lower()}`"
+        case str(value):
+            return f'`"{value}"`'
+        case dict(value):
+            return "see its table" if value else "none"
+        case value:
+            return f"`{value}`"
+
+
+def reference() -> str:
+    return "\n".join([*map(_table, SECTIONS), _presets()])
+
+
+def _table(section: Section) -> str:
+    rows = [
+        f"| `{name}` | {values(schema)} | {default(schema)} | {meaning(section.config, name, schema)} |\n"
+        for name, schema in settings(section)
+    ]
+    head = "| setting | values | default | meaning |\n|---|---|---|---|\n"
+    return f"### {section.title}\n\n{section.about}\n\n{head}{''.join(rows)}"
+
+
+def _presets() -> str:
+    names = list(PRESETS["tiny"])
+    rows = [[preset, *(sizes[name] for name in names)] for preset, sizes in PRESETS.items()]
+    table = [["preset", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 1), *rows]
+    lines = [f"| {' | '.join(map(str, row))} |\n" for row in table]
+    return f"### Presets of the Transformer\n\nWhat is given beside a preset wins.\n\n{''.join(lines)}"
+
+
+def updated(page: str) -> str:
+    """The page with its tables as the classes are now."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{reference()}\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(updated(PAGE.read_text("utf-8")), "utf-8")
