@@ -56,6 +56,6 @@ def _sentence(changes: tuple[float, float, float], share: float, chance: float, 
     return (
         "Measured on this input: leaving out the piece it looks at most changes a word of the answer by "
         f"{top:.2f} nats on average; a piece at random by {mean:.2f}, the one that matters most by "
-        f"{most:.2f}. So the weights go {share:.0%} of the way from random to best (shuffled ones below {chance:.0%} "
-        f"in 95 % of cases): {verdict}.{shown}"
+        f"{most:.2f}. So the weights go {share:.0%} of the way from random to best (shuffled ones below "
+        f"{chance:.0%} in 95 % of cases): {verdict}.{shown}"
     )
