@@ -20,12 +20,16 @@ def logits(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tenso
     return F.linear(hidden_ND, weight_VD, bias_V)
 
 
-SLICE_ELEMENTS = 1 << 21
-"""Logits computed at once: 8 MB of float32."""
+SLICE_ELEMENTS = 1 << 22
+"""Logits computed at once: 16 MB of float32."""
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
-    """Sums over N of the smoothed and of the plain negative log-likelihood, gradients made on the way."""
+    """Sums over N of the smoothed and of the plain negative log-likelihood, gradients made on the way.
+
+    The N×V scores are passed over as seldom as can be: what is the same along a row (1/z) or for all entries
+    (the uniform part of the target) is applied to the narrow factors of the products instead.
+    """
 
     @staticmethod
     def forward(
@@ -37,33 +41,44 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         learns: bool,
     ) -> Tensor:
-        n_vocab = weight_VD.shape[0]
+        n_positions, n_vocab = hidden_ND.shape[0], weight_VD.shape[0]
         height = max(1, SLICE_ELEMENTS // n_vocab)
         need = [learns and needs for needs in ctx.needs_input_grad]
         d_hidden = torch.empty_like(hidden_ND) if need[0] else None
         d_weight = torch.zeros_like(weight_VD) if need[1] else None
         d_bias = torch.zeros_like(bias_V) if bias_V is not None and need[2] else None
-        sums = hidden_ND.new_zeros(2)
-        for start in range(0, hidden_ND.shape[0], height):
+        uniform = smoothing / n_vocab
+        plain = log_z_sum = hidden_ND.new_zeros(())
+        for start in range(0, n_positions, height):
             hidden, target_n1 = hidden_ND[start : start + height], target_N[start : start + height, None]
             scores = F.linear(hidden, weight_VD, bias_V)
-            log_z = scores.logsumexp(dim=-1, keepdim=True)
-            plain = (log_z - scores.gather(1, target_n1)).sum()
-            spread = (log_z * n_vocab).sum() - scores.sum()  # Σ over the vocabulary of −log p
-            sums[0] += (1 - smoothing) * plain + smoothing / n_vocab * spread
-            sums[1] += plain
+            top_n1 = scores.amax(dim=-1, keepdim=True)
+            told_n1 = scores.gather(1, target_n1)
+            powers = scores.sub_(top_n1).exp_()
+            z_n1 = powers.sum(dim=-1, keepdim=True)
+            log_z_n1 = z_n1.log() + top_n1
+            plain = plain + (log_z_n1 - told_n1).sum()
+            log_z_sum = log_z_sum + log_z_n1.sum()
             if not any(need):
                 continue
-            d_scores = scores.sub_(log_z).exp_().sub_(smoothing / n_vocab)
-            d_scores.scatter_add_(1, target_n1, d_scores.new_full(target_n1.shape, smoothing - 1))
+            powers.scatter_add_(1, target_n1, (smoothing - 1) * z_n1)  # now z · (p − the target's own part)
             if d_hidden is not None:
-                torch.mm(d_scores, weight_VD, out=d_hidden[start : start + height])
+                torch.mm(powers, weight_VD, out=d_hidden[start : start + height]).div_(z_n1)
             if d_weight is not None:
-                d_weight.addmm_(d_scores.t(), hidden)
+                d_weight.addmm_(powers.t(), hidden / z_n1)
             if d_bias is not None:
-                d_bias += d_scores.sum(0)
+                d_bias.addmv_(powers.t(), 1 / z_n1.squeeze(1))
+        weight_D, hidden_D = weight_VD.sum(0), hidden_ND.sum(0)
+        if d_hidden is not None:
+            d_hidden -= uniform * weight_D
+        if d_weight is not None:
+            d_weight -= uniform * hidden_D
+        if d_bias is not None:
+            d_bias -= uniform * n_positions
         ctx.save_for_backward(d_hidden, d_weight, d_bias)
-        return sums
+        score_sum = hidden_D @ weight_D + (0.0 if bias_V is None else n_positions * bias_V.sum())
+        spread = n_vocab * log_z_sum - score_sum  # Σ over the vocabulary of −log p
+        return torch.stack([(1 - smoothing) * plain + uniform * spread, plain])
 
     @staticmethod
     def backward(ctx: Any, grad_2: Tensor) -> tuple[Tensor | None, ...]:
