@@ -38,7 +38,6 @@ class Run:
     training: Training
     test: list[Any] | None
     n_left_out: int
-    resumed: bool
 
     def events(self) -> Iterator[Event]:
         """Train; write the journal; at the end score, and save the model folder."""
@@ -127,7 +126,7 @@ def prepare(recipe: Recipe, base: Path = Path(), *, resume: bool = False) -> Run
         training.resume()
     else:
         _create(folder, recipe, task)
-    return Run(recipe, folder, training, test, len(encoded) - len(train), resume)
+    return Run(recipe, folder, training, test, len(encoded) - len(train))
 
 
 def hold_out(train_rows: list[Row]) -> list[Row]:
