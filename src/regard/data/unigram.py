@@ -1,8 +1,8 @@
 """Learn the pieces of a unigram language model (Kudo 2018) from counted words.
 
 Why not the trainer of the `tokenizers` library: it counts each distinct word once when it proposes pieces,
-so that frequent ones are lost (1.38 pieces a word on Multi30k; here 1.08), and it gives the pieces other ids on
-every run. Here all words of one length go through forward-backward together, as arrays. Two things are
+so that frequent ones are lost (1.38 pieces a word on Multi30k; here 1.08), and it gives the pieces other ids
+on every run. Here all words of one length go through forward-backward together, as arrays. Two things are
 simpler than in SentencePiece: exp(digamma(c)) is taken as c - 1/2, and expected counts weigh the loss.
 """
 
