@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check format bench-speed bench-bottleneck clean
+.PHONY: install install-browser demo test check format bench-speed bench-bottleneck soak clean
 
 install: $(VENV)/.installed
 
@@ -45,6 +45,10 @@ bench-speed: install
 bench-bottleneck: install
 	test -e multi30k || ln -s $(DATA) multi30k
 	$(BIN)/python bench/bottleneck.py
+
+# Hundreds of real kills: at random moments and at every named moment of a save.
+soak: install
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py
 
 clean:
 	rm -rf $(VENV) dist build runs .pytest_cache .mypy_cache .ruff_cache

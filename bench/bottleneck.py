@@ -6,7 +6,7 @@ docs/experiments/bottleneck.svg.
 
     python bench/bottleneck.py            # in a folder that holds `multi30k` (the lc_tok files)
 
-A run whose model folder exists is scored, not trained again; an unfinished one goes on.
+A run that is finished is scored, not trained again; an unfinished one goes on.
 """
 
 import argparse
@@ -34,9 +34,7 @@ BUCKETS = ((1, 9), (10, 12), (13, 16), (17, 1000))
 
 
 def trained(recipe: Path, run: str, overrides: list[str]) -> regard.Trained:
-    if (Path(run) / "model").is_dir():
-        return regard.load(run)
-    return regard.train(recipe, f"run={run}", *overrides, resume=(Path(run) / "checkpoints").is_dir())
+    return regard.train(recipe, f"run={run}", *overrides)
 
 
 def lines(path: str) -> list[str]:

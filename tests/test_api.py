@@ -11,12 +11,14 @@ import torch
 from safetensors.torch import load_file
 
 import regard
+from regard import durable
 from regard.api import Trained
 from regard.attention import sites
 from regard.data.source import Row
 from regard.errors import DataError, RecipeError, RunError
 from regard.run import prepare
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from regard.training.events import Saved
 from tiny import classifier, mirrored, planted, rnn, stirred, transformer
 
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
@@ -88,6 +90,7 @@ def test_training_leaves_a_whole_run_folder(tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert sorted(path.name for path in run.iterdir()) == [
         "checkpoints",
+        "identity.json",
         "metrics.jsonl",
         "model",
         "recipe.json",
@@ -134,8 +137,11 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
         folder.mkdir()
     plan = {"eval_every": 2, "average": 2}
     expected = regard.train(translating(whole, **plan, max_steps=8), quiet=True)
-    regard.train(translating(parts, **plan, max_steps=4), quiet=True)
-    resumed = regard.train(translating(parts, **plan, max_steps=8), resume=True, quiet=True)
+    with prepare(translating(parts, **plan, max_steps=8)) as half:
+        for event in half.events():
+            if isinstance(event, Saved) and event.step == 4:
+                break
+    resumed = regard.train(translating(parts, **plan, max_steps=8), quiet=True)
     left, right = (load_file(folder / "run" / "model" / "model.safetensors") for folder in (whole, parts))
     assert all(torch.equal(left[name], right[name]) for name in left)
     assert resumed.metrics["scores"] == expected.metrics["scores"]
@@ -154,18 +160,32 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     run = Path(given.run)
     run.mkdir()
     (run / "thesis.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"run: already exists and is not empty; choose another with run=NAME"):
+    with pytest.raises(
+        RunError, match=r"run: already exists and holds something else \(thesis\.txt\); choose"
+    ):
         regard.train(given, quiet=True)
+    with pytest.raises(RunError, match=r"run: is not a run of regard, so --fresh leaves it alone"):
+        regard.train(given, fresh=True, quiet=True)
     assert [path.name for path in run.iterdir()] == ["thesis.txt"]
-    with pytest.raises(RunError, match="no checkpoint to resume from"):
-        regard.train(given, resume=True, quiet=True)
 
 
-def test_an_occupied_run_says_how_to_go_on(tmp_path: Path) -> None:
+def test_a_finished_run_is_not_trained_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = translating(tmp_path, max_steps=1)
-    regard.train(given, quiet=True)
-    with pytest.raises(RunError, match="or go on from step 1 with --resume"):
-        regard.train(given, quiet=True)
+    first = regard.train(given, quiet=True)
+    before = durable.sha256(tmp_path / "run" / "metrics.jsonl")
+    assert regard.train(given).metrics == first.metrics
+    assert "trained to its end already; --fresh starts over" in capsys.readouterr().err
+    assert durable.sha256(tmp_path / "run" / "metrics.jsonl") == before
+
+
+def test_fresh_gives_the_old_run_another_name(tmp_path: Path) -> None:
+    given = translating(tmp_path, max_steps=1)
+    for _ in range(3):
+        regard.train(given, fresh=True, quiet=True)
+    folders = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
+    assert folders == ["run", "run.old-1", "run.old-2"]
+    for folder in folders:
+        assert regard.load(tmp_path / folder, "cpu").metrics["step"] == 1
 
 
 def test_saving_into_a_folder_with_other_things_is_refused(translator: Trained, tmp_path: Path) -> None:
@@ -206,7 +226,7 @@ def test_without_validation_data_every_twentieth_row_is_held_out(tmp_path: Path)
 def test_too_little_data_is_said(tmp_path: Path) -> None:
     given = translating(tmp_path)
     data = given.data.model_copy(update={"train": tuple(mirrored(tmp_path, 19, "few")), "valid": None})
-    with pytest.raises(DataError, match=r"few\.source.*: no usable validation examples"):
+    with pytest.raises(DataError, match=r"few\.source.*: no usable examples for valid"):
         regard.train(given.model_copy(update={"data": data}), quiet=True)
 
 

@@ -130,7 +130,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         edited(lambda c: c["model"].update(d_model=24)),
         "the model in config.json needs .*; is it truncated",
     ),
-    "vast": (edited(lambda c: c["model"].update(d_model=3 * 10**14)), r"config\.json: .*cannot be built"),
+    "vast": (
+        edited(lambda c: c["model"].update(d_model=2**30, d_ff=2**31 - 1, n_heads=1)),
+        r"holds \d+ bytes, the model in config.json needs \d{20}",
+    ),
+    "vaster": (edited(lambda c: c["model"].update(d_model=3 * 10**14)), r"config\.json: damaged"),
     "deeper": (edited(lambda c: c["model"].update(n_encoder_layers=10**9)), r"config\.json: damaged"),
     "narrower": (edited(lambda c: c["model"].update(d_ff=7)), r"tensor .* has shape .*, the model needs"),
     "shallower": (
@@ -138,7 +142,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         "does not fit the model, it has an unknown",
     ),
     "truncated": (truncated, r"model\.safetensors: (holds \d+ bytes|not a readable safetensors file)"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "holds 0 bytes.*is it truncated"),
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "the weights are missing; copy the whole",
+    ),
     "other weights": (renamed_tensor, r"does not fit the model, it (lacks|has an unknown) tensor"),
     "no tokenizer": (lambda folder: shutil.rmtree(folder / "source"), r"tokenizer\.json: cannot be read"),
     "odd tokenizer": (written("source/tokenizer.json", b"{}"), r"tokenizer\.json: not a tokenizer\.json"),
@@ -168,7 +175,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"not a trained model of regard \(no config\.json\)"):
         load_model(tmp_path)
     (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(RunError, match=r"has not finished; go on with: regard train --resume"):
+    with pytest.raises(RunError, match=r"has not finished; give its regard train command again to go on"):
         load_model(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="not a trained model"):

@@ -11,17 +11,18 @@ from torch import nn
 
 from regard.data.batching import sorted_batches
 from regard.data.source import Column, Row, read_rows
-from regard.errors import RecipeError, RunError, did_you_mean
+from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.models import ModelConfig
 from regard.recipe import Recipe
-from regard.run import pick_device, prepare
+from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from regard.training.sinks import ConsoleSink
+from regard.training.stopping import Stop
 
 READ_AHEAD = 1024
 """Texts read ahead at most when predicting from a stream: enough to batch by length, few enough to hold."""
@@ -47,6 +48,8 @@ class Trained:
 
     def predict(self, texts: str | Iterable[str], **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search."""
+        if not isinstance(texts, Iterable):
+            raise DataError(f"{texts!r}: texts must be strings")
         if isinstance(texts, str):
             return next(self.stream([texts], **decode))
         return list(self.stream(texts, **decode))
@@ -59,6 +62,8 @@ class Trained:
         task = self._searching(decode)
         pending, ahead = iter(texts), 1
         while chunk := list(islice(pending, ahead)):
+            if wrong := [text for text in chunk if not isinstance(text, str)]:
+                raise DataError(f"{wrong[0]!r}: texts must be strings")
             ahead = min(2 * ahead, READ_AHEAD)
             rows = [Row({task.roles[0]: text}, "input", number) for number, text in enumerate(chunk, 1)]
             examples = task.encode(rows)
@@ -71,7 +76,7 @@ class Trained:
 
     def evaluate(
         self,
-        paths: str | Sequence[str],
+        paths: str | Path | Sequence[str | Path],
         columns: dict[str, Column] | None = None,
         *,
         encoding: str = "utf-8",
@@ -80,7 +85,7 @@ class Trained:
     ) -> Evaluation:
         """Scores on files laid out like the training data; `tick` hears how many rows each batch scored."""
         task = self._searching(decode)
-        files = [paths] if isinstance(paths, str) else list(paths)
+        files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
         for role in columns or {}:
             if role not in task.roles:
                 raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, task.roles)}")
@@ -110,9 +115,16 @@ def load(folder: str | Path, device: str = "auto") -> Trained:
     return Trained(task, task_config, model.to(where), model_config, metrics, where)
 
 
-def train(recipe: Recipe | str | Path, *overrides: str, resume: bool = False, quiet: bool = False) -> Trained:
+def train(
+    recipe: Recipe | str | Path,
+    *overrides: str,
+    fresh: bool = False,
+    accept_changes: bool = False,
+    quiet: bool = False,
+) -> Trained:
     """Train a recipe (an object, or a file with overrides like "model.n_heads=8") to a scored model.
 
+    A run that stands in its folder goes on from where it is; `fresh` sets it aside and begins anew.
     Paths in a recipe file start from the current folder, as on the command line.
     """
     if not isinstance(recipe, Recipe):
@@ -121,12 +133,19 @@ def train(recipe: Recipe | str | Path, *overrides: str, resume: bool = False, qu
         raise RecipeError(
             f"{overrides[0]!r}: overrides are for a recipe file; change the Recipe object instead"
         )
-    prepared = prepare(recipe, resume=resume)
-    console = None if quiet else ConsoleSink()
+    console, stop = None if quiet else ConsoleSink(), Stop()
+    if not fresh and is_finished(recipe):
+        if console is not None:
+            console.already_finished(recipe.run)
+        return load(recipe.run, recipe.train.device)
     try:
-        for event in prepared.events():
-            if console is not None:
-                console(event)
+        with (
+            stop.listening(),
+            prepare(recipe, fresh=fresh, accept_changes=accept_changes, stop=stop) as prepared,
+        ):
+            for event in prepared.events():
+                if console is not None:
+                    console(event)
     finally:
         if console is not None:
             console.close()

@@ -1,18 +1,17 @@
 """What a run or model folder holds, as plain data; an unfinished run is described by what it has so far."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from regard.errors import RunError
 from regard.models import ModelConfig
+from regard.models.outline import outline
 from regard.recipe import Recipe
 from regard.store import load_model
 from regard.tasks import TASKS, AnyTask
+from regard.training.journal import entries
 
 
 def describe(folder: Path) -> dict[str, Any]:
@@ -39,33 +38,22 @@ def describe(folder: Path) -> dict[str, Any]:
 def _unfinished(folder: Path, recipe: Recipe) -> tuple[AnyTask, nn.Module, ModelConfig]:
     if not (folder / "task").is_dir():
         raise RunError(
-            f"{folder}: a recipe but no vocabulary, so training has not begun; delete it and train again"
+            f"{folder}: a recipe but no vocabulary, so training has not begun; "
+            "give its regard train command again"
         )
     kind: type[AnyTask] = TASKS[recipe.task.kind]
     task = kind.load(recipe.task, folder / "task")
-    with torch.device("meta"):
-        return task, recipe.model.build(task.dims), recipe.model
+    return task, outline(recipe.model, task.dims), recipe.model
 
 
 def progress(journal: Path, metric: str) -> dict[str, Any]:
     """How far an unfinished training got; a last line cut short by a crash is passed over."""
     step, seconds, best = 0, 0.0, None
-    for entry in _entries(journal):
+    for entry in entries(journal):
         step, seconds = entry.get("step", step), entry.get("seconds", seconds)
-        if entry.get("event") == "evaluated" and entry.get("best"):
+        if entry["event"] == "evaluated" and entry.get("best") and metric in entry.get("metrics", ()):
             best = {"step": entry["step"], "metric": metric, "score": entry["metrics"][metric]}
     return {"step": step, "minutes": round(seconds / 60, 2), "best": best}
-
-
-def _entries(journal: Path) -> Iterator[dict[str, Any]]:
-    if not journal.is_file():
-        return
-    with journal.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError:
-                continue
 
 
 def _files(folder: Path) -> list[Path]:

@@ -41,10 +41,18 @@ class DataConfig(Config):
         return given
 
 
+def _folder(given: Any) -> Any:
+    """A name; 2026 is one as well."""
+    name = str(given) if isinstance(given, str | int | float) else ""
+    if not name.isprintable() or not name:
+        raise ValueError(f"{given!r} is not the name of a folder")
+    return name
+
+
 class Recipe(Config):
     format_version: Literal[1] = 1
-    run: Annotated[str, BeforeValidator(str)] = Field(
-        "runs/run", min_length=1, description="the folder that will hold everything about this run"
+    run: Annotated[str, BeforeValidator(_folder)] = Field(
+        "runs/run", description="the folder that will hold everything about this run"
     )
     seed: int = Field(1, ge=0)
     task: TaskConfig
@@ -113,7 +121,7 @@ def _override(given: dict[str, Any], override: str) -> None:
         raise RecipeError(f"override {override!r}: write it as key=value, for example model.n_heads=8")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         parsed = value  # plain text needs no quotes on a command line
     for step, name in enumerate(path[:-1]):
         given = given.setdefault(name, {})
@@ -128,7 +136,7 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
     unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
     fault = (unknown or faults)[0]
     path, owner = _path(root, fault["loc"])
-    name = ".".join(path)
+    name = ".".join(path) or "the recipe"
     if fault["type"] == "extra_forbidden":
         known = list(owner.model_fields) if owner is not None else []
         return f"{name}: unknown{did_you_mean(path[-1], known)}"
@@ -136,7 +144,7 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
         return f"{name}: missing"
     message = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     if fault["type"] == "value_error":
-        return f"{name}: {message}" if name else message
+        return f"{name}: {message}" if path else message
     if fault["type"] == "union_tag_invalid":
         tag, tags = str(fault["ctx"]["tag"]), fault["ctx"]["expected_tags"].replace("'", "")
         return f"{name}.kind: unknown {tag!r}{did_you_mean(tag, tags.split(', '))}"

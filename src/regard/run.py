@@ -1,30 +1,42 @@
 """A run: from a recipe to a folder that holds everything about it.
 
 runs/NAME/recipe.json     the recipe as it was understood
+          identity.json   what the result depends on, to be compared when the run goes on
           metrics.jsonl   a line every few steps, and one per validation
           checkpoints/    where training can go on from
           task/           vocabulary and labels
           model/          the finished model: see store.py
+          lock            who is training, while somebody is
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
+from regard import durable, identity
 from regard.data.source import Row, read_rows
 from regard.errors import DataError, RecipeError, RunError
+from regard.lock import NAME as LOCK
+from regard.lock import locked
+from regard.machine import Machine
+from regard.models.outline import outline
 from regard.recipe import Recipe
 from regard.store import save_model
 from regard.tasks import TASKS, AnyTask
-from regard.training import checkpoint
 from regard.training.evaluate import evaluate
-from regard.training.events import Event, Finished, Prepared, Scoring
-from regard.training.loop import Training, run
-from regard.training.sinks import Journal
+from regard.training.events import Event, Finished, Prepared, Scoring, SetAside
+from regard.training.journal import Journal
+from regard.training.loop import run
+from regard.training.state import Training
+from regard.training.stopping import Stop
 
+ADAM = 4
+"""Weights, gradients and two moments: what every parameter is held as in training."""
 HELD_OUT = 20
 """Without validation data, every 20th training row is held out."""
 
@@ -38,6 +50,16 @@ class Run:
     training: Training
     test: list[Any] | None
     n_left_out: int
+    set_aside: list[SetAside] = field(default_factory=list)
+    """Damaged checkpoints found on the way to one that is whole."""
+    held: ExitStack = field(default_factory=ExitStack)
+    """The folder's lock."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.held.close()
 
     def events(self) -> Iterator[Event]:
         """Train; write the journal; at the end score, and save the model folder."""
@@ -52,7 +74,9 @@ class Run:
             model=str(self.recipe.model),
             device=str(training.device),
             total_steps=training.total_steps,
+            resumed_step=training.progress.step,
         )
+        yield from self.set_aside
         for event in run(training):
             journal(event)
             if isinstance(event, Finished):
@@ -94,39 +118,90 @@ class Run:
         save_model(self.folder / "model", training.task, recipe.task, training.model, recipe.model, metrics)
 
 
-def prepare(recipe: Recipe, base: Path = Path(), *, resume: bool = False) -> Run:
-    """Check the folder, read the data, learn the vocabulary, build the model. `base` is where paths start.
+def prepare(
+    recipe: Recipe,
+    base: Path = Path(),
+    *,
+    fresh: bool = False,
+    accept_changes: bool = False,
+    stop: Stop | None = None,
+) -> Run:
+    """Take the folder, read the data, learn the vocabulary, build the model; or go on where the run stands.
 
-    Every split is read and encoded here: a fault in the test data must not wait for the end of training.
+    `base` is where paths start; `fresh` sets a run that is there aside. Every split is read and encoded
+    here: a fault in the test data must not wait for the end of training.
     """
     folder = base / recipe.run
-    _check_folder(folder, resume)
-    device = pick_device(recipe.train.device)
-    train_rows = list(read_split(recipe, recipe.data.train, base))
-    valid_rows = (
-        hold_out(train_rows)
-        if recipe.data.valid is None
-        else list(read_split(recipe, recipe.data.valid, base))
+    if fresh:
+        set_aside_run(folder)
+    with ExitStack() as held:
+        held.enter_context(locked(folder))
+        begun = _begun(folder)
+        device = pick_device(recipe.train.device)
+        rows = _read(recipe, base)
+        accepted = _compare(folder, recipe, base, accept_changes) if begun else []
+        kind: type[AnyTask] = TASKS[recipe.task.kind]
+        task = kind.load(recipe.task, folder / "task") if begun else kind.fit(recipe.task, rows["train"])
+        encoded = {split: task.encode(split_rows) for split, split_rows in rows.items()}
+        train = [example for example in encoded["train"] if task.usable(example)]
+        for split, examples in (("train", train), ("valid", encoded["valid"])):
+            if not examples:
+                files = getattr(recipe.data, split) or recipe.data.train
+                remedy = (
+                    "" if getattr(recipe.data, split) else f"; {HELD_OUT} rows are needed to hold one out"
+                )
+                raise DataError(f"{', '.join(files)}: no usable examples for {split}{remedy}")
+        needed, held_here = least_memory(recipe, task), Machine.here().memory
+        if needed > held_here:
+            raise RecipeError(
+                f"model: its weights alone need {needed / 1e9:.1f} GB in training, this machine has "
+                f"{held_here / 1e9:.1f} GB; take smaller sizes"
+            )
+        if not begun:
+            _create(folder, recipe, task, base)
+        training = assemble(recipe, task, train, encoded["valid"], folder, device)
+        training.stop = stop or training.stop
+        aside = training.resume()
+        if accepted:
+            _accept(folder, recipe, base, accepted, training.progress.step)
+        n_left_out = len(encoded["train"]) - len(train)
+        return Run(recipe, folder, training, encoded.get("test"), n_left_out, aside, held.pop_all())
+
+
+def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
+    """Whether this very recipe has been trained to its end in its folder."""
+    folder = base / recipe.run
+    if not ((folder / "model" / "config.json").is_file() and (folder / identity.NAME).is_file()):
+        return False
+    known, _ = identity.read(folder)
+    was = {key: value for key, value in known.items() if key.startswith("recipe.")}
+    return not identity.changes(was, identity.of_recipe(recipe))
+
+
+def set_aside_run(folder: Path) -> Path | None:
+    """Give a run another name, so that its place is free; nothing is deleted."""
+    if not folder.exists():
+        return None
+    with locked(folder):
+        if not (folder / identity.NAME).is_file() and any(path.name != LOCK for path in folder.iterdir()):
+            raise RunError(
+                f"{folder}: is not a run of regard, so --fresh leaves it alone; choose another run=NAME"
+            )
+    place = next(
+        place for n in count(1) if not (place := folder.with_name(f"{folder.name}.old-{n}")).exists()
     )
-    test_rows = None if recipe.data.test is None else list(read_split(recipe, recipe.data.test, base))
-    kind: type[AnyTask] = TASKS[recipe.task.kind]
-    task = kind.load(recipe.task, folder / "task") if resume else kind.fit(recipe.task, train_rows)
-    encoded = task.encode(train_rows)
-    train = [example for example in encoded if task.usable(example)]
-    valid = task.encode(valid_rows)
-    test = None if test_rows is None else task.encode(test_rows)
-    for name, examples, files in (
-        ("training", train, recipe.data.train),
-        ("validation", valid, recipe.data.valid),
-    ):
-        if not examples:
-            raise DataError(f"{', '.join(files or recipe.data.train)}: no usable {name} examples")
-    training = assemble(recipe, task, train, valid, folder, device)
-    if resume:
-        training.resume()
-    else:
-        _create(folder, recipe, task)
-    return Run(recipe, folder, training, test, len(encoded) - len(train))
+    folder.rename(place)
+    return place
+
+
+def _read(recipe: Recipe, base: Path) -> dict[str, list[Row]]:
+    """The rows of each split; validation rows are held out of the training rows if there are no others."""
+    data = recipe.data
+    files = {"train": data.train, "valid": data.valid, "test": data.test}
+    rows = {
+        split: list(read_split(recipe, paths, base)) for split, paths in files.items() if paths is not None
+    }
+    return rows if "valid" in rows else {**rows, "valid": hold_out(rows["train"])}
 
 
 def hold_out(train_rows: list[Row]) -> list[Row]:
@@ -134,6 +209,12 @@ def hold_out(train_rows: list[Row]) -> list[Row]:
     held = train_rows[HELD_OUT - 1 :: HELD_OUT]
     del train_rows[HELD_OUT - 1 :: HELD_OUT]
     return held
+
+
+def least_memory(recipe: Recipe, task: AnyTask) -> int:
+    """Bytes that the parameters alone will need in training."""
+    parameters = outline(recipe.model, task.dims).parameters()
+    return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in parameters)
 
 
 def assemble(
@@ -172,28 +253,50 @@ def pick_device(name: str) -> torch.device:
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
+        if torch.device(name).type == "meta":
+            raise RuntimeError("a device without memory")
         torch.empty(0, device=name)
         return torch.device(name)
     except (RuntimeError, AssertionError):
         raise RecipeError(f"train.device: {name!r} is not available here; use auto or cpu") from None
 
 
-def _check_folder(folder: Path, resume: bool) -> None:
-    saved = checkpoint.saved_steps(folder / "checkpoints")
-    if resume and not saved:
-        raise RunError(f"{folder}: there is no checkpoint to resume from; train without --resume")
-    if not resume and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        go_on = f", or go on from step {saved[-1]} with --resume" if saved else ""
+def _begun(folder: Path) -> bool:
+    """Whether a run stands here that can go on; a folder with anything else in it is not ours to fill."""
+    if (folder / identity.NAME).is_file():
+        durable.mend(folder)
+        return True
+    broken_off = {"task", "recipe.json", ".task.partial", ".recipe.json.partial", ".identity.json.partial"}
+    if others := sorted({path.name for path in folder.iterdir()} - broken_off - {LOCK}):
         raise RunError(
-            f"{folder}: already exists and is not empty; choose another with run=NAME, or delete it{go_on}"
+            f"{folder}: already exists and holds something else ({others[0]}); "
+            "choose another with run=NAME, or delete it"
         )
+    return False
 
 
-def _create(folder: Path, recipe: Recipe, task: AnyTask) -> None:
+def _create(folder: Path, recipe: Recipe, task: AnyTask, base: Path) -> None:
+    """The identity comes last: it is what makes the folder a run."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "task").mkdir()
-        task.save(folder / "task")
-        (folder / "recipe.json").write_text(recipe.model_dump_json(indent=1), "utf-8")
+        durable.write_folder(folder / "task", task.save)
+        durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
+        identity.write(folder, identity.identity(recipe, base, folder / "task"), [])
     except OSError as error:
         raise RunError(f"{folder}: cannot be written ({error.strerror})") from error
+
+
+def _compare(folder: Path, recipe: Recipe, base: Path, accept: bool) -> list[dict[str, Any]]:
+    """What has changed since the run began; refused unless accepted."""
+    before, _ = identity.read(folder)
+    found = identity.changes(before, identity.identity(recipe, base, folder / "task"))
+    if not accept:
+        identity.refuse(folder, found)
+    return found
+
+
+def _accept(folder: Path, recipe: Recipe, base: Path, found: list[dict[str, Any]], step: int) -> None:
+    """Write down what changed, and from which step on."""
+    _, earlier = identity.read(folder)
+    durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
+    now = identity.identity(recipe, base, folder / "task")
+    identity.write(folder, now, [*earlier, *({"step": step, **change} for change in found)])

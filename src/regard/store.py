@@ -8,21 +8,20 @@ README.md           the model card
 """
 
 import json
-import os
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
 from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
-from regard import __version__
+from regard import __version__, durable
 from regard.errors import CheckpointError, RunError
 from regard.models import Dims, ModelConfig
+from regard.models.outline import outline
+from regard.plain import finite
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.training.checkpoint import load_weights
 
@@ -38,24 +37,29 @@ def save_model(
     model_config: ModelConfig,
     metrics: dict[str, Any],
 ) -> None:
-    """Written beside its place and renamed, so that a folder is whole or absent."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    config = {
-        "format_version": FORMAT_VERSION,
-        "regard_version": __version__,
-        "task": task_config.model_dump(mode="json"),
-        "model": model_config.model_dump(mode="json"),
-        "dims": asdict(task.dims),
-    }
-    _write_json(partial / "config.json", config)
-    _write_json(partial / "metrics.json", metrics)
-    save_file(dict(model.state_dict()), partial / "model.safetensors", metadata={"format": "pt"})
-    task.save(partial)
-    (partial / "README.md").write_text(model_card(task_config, model_config, model, metrics), "utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(partial, folder)
+    """Whole or absent, as everything on disk."""
+
+    def fill(partial: Path) -> None:
+        config = {
+            "format_version": FORMAT_VERSION,
+            "regard_version": __version__,
+            "task": task_config.model_dump(mode="json"),
+            "model": model_config.model_dump(mode="json"),
+            "dims": asdict(task.dims),
+        }
+        _write_json(partial / "config.json", config)
+        _write_json(partial / "metrics.json", metrics)
+        save_file(dict(model.state_dict()), partial / "model.safetensors", metadata={"format": "pt"})
+        task.save(partial)
+        (partial / "README.md").write_text(model_card(task_config, model_config, model, metrics), "utf-8")
+
+    try:
+        durable.write_folder(folder, fill)
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RunError(
+            f"{folder}: cannot be written ({why}); make room and give the same command again"
+        ) from None
 
 
 def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfig, dict[str, Any]]:
@@ -67,7 +71,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     if not (folder / "config.json").is_file():
         unfinished = (folder / "checkpoints").is_dir()
         why = (
-            "its training has not finished; go on with: regard train --resume"
+            "its training has not finished; give its regard train command again to go on"
             if unfinished
             else "no config.json"
         )
@@ -91,29 +95,33 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     task: AnyTask = TASKS[task_config.kind].load(task_config, folder)  # type: ignore[arg-type]
     if task.dims != dims:
         raise CheckpointError(f"{folder}: the vocabulary has {task.dims}, but config.json says {dims}")
-    try:
-        with torch.device("meta"), _Unfilled():
-            model: nn.Module = model_config.build(task.dims)
-    except RuntimeError as error:
-        raise CheckpointError(f"{folder / 'config.json'}: its model cannot be built ({error})") from error
+    model = outline(model_config, task.dims)
     _check_size(folder / "model.safetensors", model)
     model = model.to_empty(device="cpu")
     load_weights(folder / "model.safetensors", model)
-    metrics = _read_json(folder / "metrics.json") if (folder / "metrics.json").is_file() else {}
-    return task, task_config, model.eval(), model_config, metrics
+    return task, task_config, model.eval(), model_config, _metrics(folder / "metrics.json")
 
 
-class _Unfilled(TorchFunctionMode):
-    """No first weights for tensors without memory: `normal_` on them would load half of torch (1.5 s)."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **(kwargs or {}))
+def _metrics(path: Path) -> dict[str, Any]:
+    """What was measured; a folder without it is a model all the same."""
+    if not path.is_file():
+        return {}
+    metrics = _read_json(path)
+    scores = metrics.get("scores", {})
+    if not isinstance(scores, dict) or not all(
+        isinstance(split, dict) and all(isinstance(value, int | float | None) for value in split.values())
+        for split in scores.values()
+    ):
+        raise CheckpointError(f"{path}: damaged, its scores are not numbers by split")
+    return metrics
 
 
 def _check_size(path: Path, model: nn.Module) -> None:
     """A config that asks for more than the file holds is refused before anything is allocated."""
+    if not path.is_file():
+        raise CheckpointError(f"{path}: the weights are missing; copy the whole model folder")
     needed = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
-    held = path.stat().st_size if path.is_file() else 0
+    held = path.stat().st_size
     if held < needed:
         raise CheckpointError(
             f"{path}: holds {held} bytes, the model in config.json needs {needed}; is it truncated?"
@@ -150,7 +158,7 @@ def model_card(
 
 
 def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    path.write_text(json.dumps(finite(value), ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

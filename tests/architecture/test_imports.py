@@ -18,6 +18,8 @@ MAY_IMPORT = {
     # the ground
     "__version__": "",
     "errors": "",
+    "durable": "",
+    "plain": "",
     "shapes": "",
     "config": "",
     "linear": "",
@@ -32,21 +34,24 @@ MAY_IMPORT = {
     # what a problem means
     "tasks": "models layers.heads data metrics decode config errors",
     # what sees a problem only through the Task protocol
-    "training": "tasks.task data.batching config errors",
+    "training": "tasks.task data.batching durable plain config errors",
     "explain": "tasks.task data.source attention.tap errors",
     # what joins them
     "recipe": "models tasks training.config data config errors",
-    "store": "models tasks training.checkpoint errors __version__",
-    "run": "recipe store tasks training data errors",
+    "store": "models tasks training.checkpoint durable plain errors __version__",
+    "lock": "errors",
+    "identity": "recipe data.lines durable errors",
+    "run": "recipe store models.outline machine tasks training data durable identity lock errors",
     "api": "recipe store run models tasks training explain data errors",
-    "describe": "recipe store models tasks errors",
+    "describe": "recipe store models tasks training.journal errors",
     "machine": "",
-    "doctor": "recipe run machine tasks training.loop data errors",
+    "doctor": "recipe run machine tasks training.loop training.state data errors",
     "draft": "machine data.sniff",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api errors",
     "cli": "regard api describe doctor draft machine serve recipe tasks.task data errors __version__"
+    " training.stopping plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }

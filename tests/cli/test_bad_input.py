@@ -89,7 +89,7 @@ def test_invalid_utf8(refused: Call, recipe: Path, home: Path) -> None:
     (home / "a.tsv").write_bytes("one\t一\n".encode() + "two\t二是二\n".encode("gb18030"))
     assert refused("train", recipe, "data.train=a.tsv") == (
         "a.tsv:2: byte 5 of the line (0xb6) is not valid utf-8; the line is valid gb18030: "
-        'set data.encoding = "gb18030" or convert the file to UTF-8'
+        'set data.encoding = "gb18030" (for init: --encoding gb18030) or convert the file to UTF-8'
     )
 
 
@@ -111,10 +111,88 @@ def test_a_line_of_ten_megabytes(refused: Call, recipe: Path, home: Path) -> Non
             "{recipe}: train.lr: 'fast' should be a valid number, unable to parse string as a number",
         ),
         ("n_heads", "override 'n_heads': write it as key=value, for example model.n_heads=8"),
+        (
+            "model.d_model=1000000000000000000",
+            "{recipe}: model.d_model: 100000000000… is too large; the limit is 2147483647",
+        ),
+        ("train.lr=inf", "{recipe}: train.lr: inf should be a finite number"),
+        ("train.betas=[5, 7]", "{recipe}: train.betas.0: 5 should be less than 1"),
+        ("train.threads=100000", "{recipe}: train.threads: 100000 should be less than or equal to 1024"),
+        ("train.device=meta", "train.device: 'meta' is not available here; use auto or cpu"),
+        (
+            "task.decode.max_ratio=1e308",
+            "{recipe}: task.decode.max_ratio: 1e+308 should be less than or equal to 100",
+        ),
+        (
+            "task.bleu_tokenize=ja-mecab",
+            "{recipe}: task.bleu_tokenize: 'ja-mecab' should be '13a', 'zh', 'char', 'intl' or 'none'",
+        ),
+        ("run=", "{recipe}: run: '' is not the name of a folder"),
+        ("run=[1, 2]", "{recipe}: run: [1, 2] is not the name of a folder"),
+        ('run="a\\u0000b"', "{recipe}: run: 'a\\x00b' is not the name of a folder"),
     ],
 )
 def test_a_recipe_that_cannot_be(refused: Call, recipe: Path, override: str, said: str) -> None:
     assert refused("train", recipe, override) == said.format(recipe=recipe)
+
+
+def test_a_model_that_no_memory_holds(refused: Call, recipe: Path) -> None:
+    said = refused("train", recipe, "model.d_model=100000", "model.n_heads=2", "model.d_ff=100000")
+    assert said.startswith("model: its weights alone need ")
+    assert said.endswith("GB; take smaller sizes")
+
+
+def test_a_row_wider_than_the_first(refused: Call, recipe: Path, texts: Path, home: Path) -> None:
+    (home / "a.csv").write_text("text,label\nfine,yes\nhello, my friend,no\n", "utf-8")
+    assert refused("train", texts, "data.train=a.csv") == (
+        'a.csv:3: 3 cells found, the first line has 2; a text that contains a comma must stand in "quotes"'
+    )
+    (home / "a.tsv").write_text("one\t一\nvery\tgood\t好\n", "utf-8")
+    assert refused("train", recipe, "data.train=a.tsv") == (
+        "a.tsv:2: 3 cells found, the first line has 2; a text cannot contain a tab"
+    )
+
+
+def test_two_columns_of_one_name(refused: Call, texts: Path, home: Path) -> None:
+    (home / "a.csv").write_text("text,text,label\nfine,good,yes\n", "utf-8")
+    assert refused("train", texts, "data.train=a.csv") == (
+        "a.csv: several columns are named text; give the number of the text"
+    )
+
+
+def test_a_name_that_is_too_long(refused: Call) -> None:
+    """Whoever forgets RUN gives a sentence in its place."""
+    sentence = "我每天早上喝一杯咖啡。" * 9
+    assert refused("predict", sentence, "x") == f"{sentence}: File name too long"
+
+
+def test_one_name_for_two_files(refused: Call, model: Path) -> None:
+    assert refused("explain", "model", "一", "--out", "same", "--svg", "same") == (
+        "same: cannot be page and picture at once; give two names"
+    )
+
+
+def test_weights_that_are_not_finite(refused: Call, model: Path) -> None:
+    """The file is whole, the numbers are not."""
+    path = model / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-8] + b"\xff" * 8)
+    said = refused("predict", "model", "一")
+    assert said.endswith("holds numbers that are not finite; is it damaged?")
+
+
+@pytest.mark.parametrize("labels", ["[" * 100_000, '["a", "a"]', '["a", "\\ud800"]', '["a"]', "{}"])
+def test_labels_that_cannot_be(refused: Call, classifier: Path, home: Path, labels: str) -> None:
+    folder = Path(shutil.copytree(classifier / "model", home / "labels"))
+    (folder / "labels.json").write_text(labels)
+    assert refused("predict", "labels", "x").startswith("labels/labels.json: ")
+
+
+@pytest.mark.parametrize(
+    "metrics", ['{"scores": 5}', '{"scores": {"test": 5}}', '{"scores": {"test": {"bleu": "x"}}}']
+)
+def test_metrics_that_cannot_be(refused: Call, model: Path, metrics: str) -> None:
+    (model / "metrics.json").write_text(metrics)
+    assert refused("info", "model") == "model/metrics.json: damaged, its scores are not numbers by split"
 
 
 def test_a_recipe_that_is_no_recipe(refused: Call, home: Path) -> None:
@@ -129,7 +207,8 @@ def test_a_run_folder_that_already_exists(refused: Call, recipe: Path, home: Pat
     (home / "run").mkdir()
     (home / "run" / "precious.txt").write_text("mine")
     assert refused("train", recipe) == (
-        f"{home / 'run'}: already exists and is not empty; choose another with run=NAME, or delete it"
+        f"{home / 'run'}: already exists and holds something else (precious.txt); "
+        "choose another with run=NAME, or delete it"
     )
 
 

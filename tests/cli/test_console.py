@@ -5,6 +5,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.cli import console
+from regard.plain import printable
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from regard.cli import console
     ],
 )
 def test_what_a_terminal_would_obey_is_written_out(text: str, shown: str) -> None:
-    assert console.printable(text) == shown
+    assert printable(text) == shown
 
 
 def test_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,9 +30,10 @@ def test_a_model_folder(call: Call, classifier: Path) -> None:
 
 
 def test_an_unfinished_run(call: Call, recipe: Path, home: Path) -> None:
-    for event in prepare(Recipe.read(recipe)).events():
-        if isinstance(event, Saved):
-            break
+    with prepare(Recipe.read(recipe)) as half:
+        for event in half.events():
+            if isinstance(event, Saved) and event.step == 2:
+                break
     with (home / "run" / "metrics.jsonl").open("a") as journal:
         journal.write('{"event": "step", "st')  # a crash
     found = json.loads(call("info", "run", "--json").stdout)
@@ -41,8 +42,8 @@ def test_an_unfinished_run(call: Call, recipe: Path, home: Path) -> None:
     assert found["training"]["best"]["step"] == 2
     shown = call("info", "run").stdout
     assert "not finished: step 2" in shown
-    assert "go on with: regard train run/recipe.json --resume" in shown
+    assert "go on with: regard train run/recipe.json" in shown
     shutil.rmtree(home / "run" / "task")
     result = call("info", "run")
     assert result.exit_code == 2
-    assert "training has not begun; delete it and train again" in result.stderr
+    assert "training has not begun; give its regard train command again" in result.stderr

@@ -87,7 +87,8 @@ def test_names_and_encodings_that_need_care(call: Call, home: Path) -> None:
     [
         (["nowhere.tsv"], "error: nowhere.tsv: no such file"),
         (["train.tsv", "--task", "clasify"], "error: unknown task clasify; did you mean classify?"),
-        (["train.tsv", "--source", "3"], "error: train.tsv:1: 2 cells found, 3 needed"),
+        (["train.tsv", "--source", "3"], "error: train.tsv: no column 3 for source; its columns are 1 to 2"),
+        (["train.tsv", "--source", "0"], "error: train.tsv: no column 0 for source; its columns are 1 to 2"),
     ],
 )
 def test_what_cannot_be_asked(call: Call, home: Path, arguments: list[str], said: str) -> None:
@@ -96,3 +97,11 @@ def test_what_cannot_be_asked(call: Call, home: Path, arguments: list[str], said
     assert result.exit_code == 2
     assert result.stderr.startswith(said)
     assert not (home / "recipe.toml").exists()
+
+
+def test_a_column_given_by_number_among_equal_names(call: Call, home: Path) -> None:
+    rows = "".join(f"first {n},second thing {n},{'yes' if n % 2 else 'no'}\n" for n in range(30))
+    (home / "a.csv").write_text("text,text,label\n" + rows, "utf-8")
+    result = call("init", "a.csv", "--text", "2")
+    assert result.exit_code == 0, result.stderr
+    assert "columns = { text = 2, label" in (home / "recipe.toml").read_text("utf-8")

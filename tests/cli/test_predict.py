@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from rich.console import Console
 
 import regard
 from regard.cli import console
-from regard.cli.predict import _answers
+from regard.cli.predict import _answers, _write
+from regard.tasks.translate import Translation
 from small_runs import Call
 
 TEXTS = ["一二", "", "三", "  ", "四五六七八"]
@@ -146,3 +148,38 @@ def test_a_reader_that_leaves_is_no_fault(translator: Path) -> None:
         process.stdin.close()
         assert process.stderr.read() == b""
         process.wait(60)
+
+
+@pytest.mark.parametrize("run", ["translator", "classifier"])
+def test_an_input_that_is_cut_is_told(call: Call, run: str, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(run)
+    result = call("predict", folder, "一 " * 400, "一")
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 2
+    assert result.stderr.startswith("1 of the texts longer than ")
+    first, second = map(json.loads, call("predict", folder, "一 " * 400, "一", "--json").stdout.splitlines())
+    assert first["input_cut"] is True
+    assert "input_cut" not in second
+
+
+def test_an_answer_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    _write(1, Translation("two\nlines\r\n and\u2028more\x00", (), 0.0, ()), ranked=False)
+    assert capsys.readouterr().out == "two lines  and more \n"
+
+
+def test_json_for_a_terminal_that_knows_no_unicode(translator: Path) -> None:
+    command = [sys.executable, "-m", "regard", "predict", str(translator), "--json", "一 é"]
+    said = subprocess.run(
+        command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"}
+    )
+    assert json.loads(said.stdout.decode("ascii"))["input"] == "一 é"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", ">/dev/full"])
+def test_streams_that_are_not_there(translator: Path, closed: str) -> None:
+    command = (
+        f'"{sys.executable}" -m regard predict "{translator}" {"" if closed == "<&-" else "一"} {closed}'
+    )
+    said = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert "Traceback" not in said.stderr
+    assert said.returncode == (2 if closed == ">/dev/full" else 0)

@@ -1,8 +1,11 @@
+import json
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from regard.training.stopping import Interrupted
 from small_runs import Call
 
 
@@ -16,30 +19,33 @@ def test_trains_scores_and_says_what_is_next(call: Call, recipe: Path, home: Pat
     assert 'regard explain here "your text"' in result.stdout
 
 
-def test_goes_on(call: Call, recipe: Path) -> None:
+def test_a_longer_plan_goes_on_if_the_change_is_accepted(call: Call, recipe: Path, home: Path) -> None:
     assert call("train", recipe, "run=here", "train.max_steps=2").exit_code == 0
-    result = call("train", recipe, "run=here", "train.max_steps=4", "--resume")
+    refused = call("train", recipe, "run=here", "train.max_steps=4")
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(
+        "error: here: recipe.train.max_steps was 2 and is now 4 since this run began"
+    )
+    result = call("train", recipe, "run=here", "train.max_steps=4", "--accept-changes")
     assert result.exit_code == 0, result.stderr
+    assert "going on from step 2\n" in result.stderr
     assert "step 4: loss" in result.stderr
     assert "step 2: loss" not in result.stderr
+    written = json.loads((home / "here" / "identity.json").read_text("utf-8"))
+    assert written["accepted_changes"] == [{"step": 2, "key": "recipe.train.max_steps", "was": 2, "is": 4}]
+    again = call("train", recipe, "run=here", "train.max_steps=4")
+    assert again.exit_code == 0
+    assert "trained to its end already" in again.stderr
 
 
-@pytest.mark.parametrize(
-    ("saved", "said"),
-    [
-        (True, "interrupted; go on with: regard train {run}/recipe.json --resume\n"),
-        (False, "interrupted before the first validation, so nothing was kept; delete {run} before tr"),
-    ],
-)
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(
-    call: Call, recipe: Path, home: Path, monkeypatch: pytest.MonkeyPatch, saved: bool, said: str
+    call: Call, recipe: Path, monkeypatch: pytest.MonkeyPatch, signum: signal.Signals
 ) -> None:
     def stop(*arguments: Any, **settings: Any) -> None:
-        raise KeyboardInterrupt
+        raise Interrupted(signum)
 
     monkeypatch.setattr("regard.api.train", stop)
-    if saved:
-        (home / "run" / "checkpoints" / "step-00000002").mkdir(parents=True)
     result = call("train", recipe)
-    assert result.exit_code == 130
-    assert result.stderr.startswith(said.format(run=home / "run"))
+    assert result.exit_code == 128 + signum
+    assert result.stderr == "interrupted; the same command goes on from here\n"

@@ -104,6 +104,7 @@ def translation() -> Explanation:
             "of the way from random to best (shuffled ones stay below 17% in 95 % of cases): they largely "
             "point at what matters. Shown first is the map, of 4, that does best.",
             0.58,
+            "对这条输入的实测：去掉权重最大的片段，答案中每个词的对数概率平均改变 2.31 奈特。",
         ),
     )
 

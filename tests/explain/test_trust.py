@@ -1,5 +1,7 @@
 """The trust sentence: right about planted maps, and not to be impressed by many tries."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,8 @@ def test_the_sentence_gives_the_three_costs():
         f"a piece at random by {np.abs(drop_KT).mean():.2f}, the one that matters most by {most:.2f}"
         in trust.sentence
     )
+    numbers = re.findall(r"\d+(?:\.\d+)?", trust.sentence)
+    assert set(numbers) <= set(re.findall(r"\d+(?:\.\d+)?", trust.in_chinese)), "the same facts in Chinese"
 
 
 def test_the_best_of_the_maps_is_named():
@@ -42,6 +46,7 @@ def test_the_best_of_the_maps_is_named():
     best, trust = rate([blind, weights_TK, blind], drop_KT)
     assert best == 1
     assert "of 3, that does best" in trust.sentence
+    assert "3 张图中最好的一张" in trust.in_chinese
 
 
 def test_random_maps_are_seldom_believed_however_many_there_are():

@@ -174,9 +174,9 @@ def test_another_search_is_another_task(task: Translate) -> None:
     assert task.config.decode.beam == 4
     for settings, sentence in [
         ({"baem": 3}, r"decode\.baem: unknown; did you mean beam\?"),
-        ({"beam": 0}, r"decode\.beam: Input should be greater than or equal to 1"),
+        ({"beam": 0}, r"decode\.beam: 0 should be greater than or equal to 1"),
         ({"beam": 2, "n_best": 3}, r"n_best \(3\) cannot exceed beam \(2\)"),
-        ({"beam": "many"}, r"decode\.beam: Input should be a valid integer"),
+        ({"beam": "many"}, r"decode\.beam: 'many' should be a valid integer"),
     ]:
         with pytest.raises(RecipeError, match=sentence):
             task.searching(**settings)

@@ -9,7 +9,7 @@ import torch
 from regard.data.source import read_rows
 from regard.tasks import Translate, TranslateConfig
 from regard.training.config import TrainConfig
-from regard.training.loop import Training
+from regard.training.state import Training
 from tiny import mirrored, transformer
 
 Make = Callable[..., Training]

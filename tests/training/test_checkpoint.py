@@ -16,7 +16,19 @@ from regard.training.checkpoint import Progress
 
 STEP = 42
 PROGRESS = Progress(
-    step=STEP, epoch=3, batch=5, seconds=7.5, best_score=0.25, best_step=11, stale=2, threads=1
+    step=STEP,
+    epoch=3,
+    batch=5,
+    seconds=7.5,
+    threads=1,
+    recent=(31, 42),
+    best_score=0.25,
+    best_step=11,
+    stale=2,
+    skipped=4,
+    bad=((2, 7),),
+    excluded=((0, 3), (1, 5)),
+    rollbacks=1,
 )
 
 
@@ -62,22 +74,28 @@ def test_a_fresh_optimizer_takes_up_where_the_old_one_was(saved: Path) -> None:
 def test_is_plain_files_and_nothing_else(saved: Path) -> None:
     assert saved.name == "step-00000042"
     assert sorted(path.name for path in saved.iterdir()) == [
+        "manifest.json",
         "model.safetensors",
         "optimizer.safetensors",
         "state.json",
     ]
     assert [path.name for path in saved.parent.iterdir()] == [saved.name], "nothing half-written is left"
-    assert json.loads((saved / "state.json").read_text())["format_version"] == 1
+    assert json.loads((saved / "state.json").read_text())["format_version"] == 2
 
 
-def test_only_whole_checkpoints_are_seen(saved: Path) -> None:
+def test_only_whole_checkpoints_are_used(saved: Path) -> None:
     root = saved.parent
     (root / ".step-00000050.partial").mkdir()
-    (root / ".step-00000050.partial" / "state.json").write_text("{}")
-    (root / "step-00000060").mkdir()
     (root / "step-notes").mkdir()
-    (root / "step-notes" / "state.json").write_text("{}")
-    assert checkpoint.saved_steps(root) == [STEP]
+    (root / "step-00000060").mkdir()
+    (root / "damaged-step-00000060").mkdir()
+    assert checkpoint.saved_steps(root) == [STEP, 60]
+    step, aside = checkpoint.newest_whole(root, [STEP, 60])
+    assert step == STEP
+    assert [(event.path.name, event.moved_to.name) for event in aside] == [
+        ("step-00000060", "damaged-step-00000060-1")
+    ]
+    assert aside[0].fault == "manifest.json is missing or not what was written"
     assert checkpoint.saved_steps(root / "absent") == []
 
 
@@ -104,8 +122,16 @@ def test_an_average_is_the_mean(tmp_path: Path) -> None:
 def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
     for step in range(1, 6):
         checkpoint.save(tmp_path, *trained(1), Progress(step=step))
-    checkpoint.prune(tmp_path, [2, 5, 5, 77])
+    checkpoint.prune(tmp_path, [2, 5, 5])
     assert checkpoint.saved_steps(tmp_path) == [2, 5]
+
+
+def test_nothing_is_deleted_while_the_newest_is_damaged(tmp_path: Path) -> None:
+    for step in range(1, 4):
+        folder = checkpoint.save(tmp_path, *trained(1), Progress(step=step))
+    (folder / "model.safetensors").write_bytes(b"")
+    checkpoint.prune(tmp_path, [3])
+    assert checkpoint.saved_steps(tmp_path) == [1, 2, 3]
 
 
 def damage_json(folder: Path) -> None:
@@ -163,8 +189,8 @@ def test_damage_is_said_in_one_sentence(saved: Path, damage: Callable[[Path], No
 
 
 def test_a_newer_format_is_not_guessed_at(saved: Path) -> None:
-    (saved / "state.json").write_text('{"format_version": 2, "progress": {}}')
-    with pytest.raises(CheckpointError, match=r"newer regard \(format 2, this one reads 1\); upgrade"):
+    (saved / "state.json").write_text('{"format_version": 3, "progress": {}}')
+    with pytest.raises(CheckpointError, match=r"newer regard \(format 3, this one reads 2\); upgrade"):
         checkpoint.restore(saved.parent, STEP, *trained(2))
 
 

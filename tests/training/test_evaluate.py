@@ -10,7 +10,7 @@ from sacrebleu import corpus_bleu
 from regard.decode import beam, greedy
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
-from regard.training.loop import Training
+from regard.training.state import Training
 
 CPU = torch.device("cpu")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,8 @@ from torch import Tensor
 from regard.data.batching import epoch_batches
 from regard.training import checkpoint
 from regard.training.events import Evaluated, Event, Finished, Saved, Step
-from regard.training.loop import Training, run, update
+from regard.training.loop import run, update
+from regard.training.state import Training
 
 Make = Callable[..., Training]
 
@@ -44,7 +44,7 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def script(*values: float) -> None:
         left = iter(values)
         monkeypatch.setattr(
-            "regard.training.loop.evaluate", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, None)
+            "regard.training.state.evaluate", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, None)
         )
 
     return script
@@ -60,7 +60,7 @@ def test_parts_of_a_batch_make_the_gradient_of_the_whole(
     for parts in (1, accumulate):
         training = make(dropout=0.0, max_steps=1, accumulate=parts, clip_norm=0.0)
         training.model.to(dtype)
-        shown, norm, counts = update(training, batch, step=1, lr=0.0)
+        shown, norm, counts, _ = update(training, batch, step=1, lr=0.0)
         gradients = [parameter.grad for parameter in training.model.parameters()]
         results.append((torch.tensor([shown, norm, counts["tokens"]], dtype=dtype), gradients))
     torch.testing.assert_close(*(numbers for numbers, _ in results), rtol=10 * tolerance, atol=tolerance)
@@ -72,7 +72,7 @@ def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
     collated = training.task.collate([training.train[i] for i in batch])
     logits_NV = training.model(collated.source_BK, collated.source_lengths_B, collated.target_BT)
     expected = torch.nn.functional.cross_entropy(logits_NV, collated.labels_BT.flatten(), ignore_index=0)
-    shown, _, counts = update(training, batch, step=1, lr=0.0)
+    shown, _, counts, _ = update(training, batch, step=1, lr=0.0)
     assert shown == pytest.approx(expected.item(), rel=1e-5)
     assert counts == {"tokens": sum(len(training.train[i].target) - 1 for i in batch)}
 
@@ -80,7 +80,7 @@ def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
 def test_gradients_are_clipped_to_the_norm_and_the_rate_is_used(make: Make) -> None:
     training = make(max_steps=1, clip_norm=0.01, optimizer="adamw")
     before = weights(training)
-    _, norm, _ = update(training, [0, 1, 2], step=1, lr=0.0)
+    _, norm, *_ = update(training, [0, 1, 2], step=1, lr=0.0)
     assert norm > 0.01, "the norm is reported as it was"
     clipped = torch.cat([parameter.grad.flatten() for parameter in training.model.parameters()])
     assert clipped.norm().item() == pytest.approx(0.01, rel=1e-3)
@@ -109,9 +109,9 @@ def test_every_example_is_seen_once_an_epoch_in_the_order_of_the_seed(
 
     def noting(
         training: Training, indices: list[int], step: int, lr: float
-    ) -> tuple[float, float, dict[str, int]]:
+    ) -> tuple[float, float, dict[str, int], bool]:
         seen.append(indices)
-        return 0.0, 0.0, {"tokens": 1}
+        return 0.0, 0.0, {"tokens": 1}, True
 
     monkeypatch.setattr("regard.training.loop.update", noting)
     events = list(run(training))
@@ -265,9 +265,9 @@ def test_stops_when_time_is_up(
 ) -> None:
     scores(*range(100))
     seconds = count()
-    monkeypatch.setattr(
-        "regard.training.loop.time", SimpleNamespace(perf_counter=lambda: float(next(seconds)))
-    )
+    clock = SimpleNamespace(perf_counter=lambda: float(next(seconds)))
+    for module in ("loop", "state", "keeping"):
+        monkeypatch.setattr(f"regard.training.{module}.time", clock)
     events = list(run(make(max_minutes=0.5, eval_every=5)))
     last = finished(events)
     assert last.reason == "max_minutes = 0.5"
@@ -292,24 +292,26 @@ def test_keeps_the_last_checkpoints_and_the_best(make: Make, scores: Callable[..
     kept = [
         checkpoint.saved_steps(training.checkpoints) for event in run(training) if isinstance(event, Saved)
     ]
-    assert kept == [[1], [1, 2], [2, 3], [2, 3, 4], [2, 4, 5]]
+    assert kept == [[0], [0, 1], [1, 2], [2, 3], [2, 3, 4], [2, 4, 5]]
 
 
 def test_the_callers_loop_may_stop_at_any_event(make: Make) -> None:
     """Nothing is written behind the back of whoever has left."""
     training = make(max_steps=5, eval_every=1)
     events: Iterator[Event] = run(training)
+    assert isinstance(next(events), Saved)
     assert isinstance(next(events), Step)
     events.close()
-    assert not training.checkpoints.exists()
+    assert [path.name for path in training.checkpoints.iterdir()] == ["step-00000000"]
 
 
-def test_leftovers_of_a_killed_save_are_not_seen(make: Make, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_save_are_removed(make: Make) -> None:
     training = make(max_steps=5, eval_every=1)
     interrupted_after(training, 2)
     (training.checkpoints / ".step-00000007.partial").mkdir()
-    (training.checkpoints / "step-00000009").mkdir()
+    (training.checkpoints / ".step-00000001.gone").mkdir()
     again = make(max_steps=5, eval_every=1)
-    again.resume()
+    assert again.resume() == []
     assert again.progress.step == 2
+    assert not list(training.checkpoints.glob(".*"))
     assert finished(run(again)).step == 5

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from regard.training.events import Evaluated, Event, Finished, Prepared, Saved, Step
-from regard.training.sinks import ConsoleSink, Journal
+from regard.training.journal import Journal
+from regard.training.sinks import ConsoleSink
 
 PREPARED = Prepared(Path("runs/a"), 1_234, 5, 67, 1_500_000, "transformer 4+4 layers", "cpu", 100)
 
@@ -106,6 +108,19 @@ def test_is_json_also_when_training_diverges(tmp_path: Path) -> None:
     write(step(1, loss=math.nan))
     write(step(2, loss=math.inf))
     assert [entry["loss"] for entry in entries(path)] == [None, None]
+
+
+@pytest.mark.parametrize("line", [b"[]", b'{"a": 1}', b"\xff\xfe", b"3"])
+def test_a_line_that_is_not_ours_is_dropped(journal: Path, line: bytes) -> None:
+    journal.write_bytes(line + b"\n" + journal.read_bytes())
+    Journal(journal, every=10, resumed_step=20)
+    assert kept(journal) == [("step", 10), ("step", 20), ("evaluated", 20)]
+
+
+def test_a_name_cannot_command_the_terminal() -> None:
+    text = said(replace(PREPARED, run=Path("r\x1b[31mRED")))
+    assert "\x1b" not in text
+    assert "r[U+001B][31mRED" in text
 
 
 def said(*events: Event, terminal: bool = False) -> str:

@@ -4,6 +4,8 @@ A fault of the input is one sentence on standard error and exit code 2; a fault 
 Verbs import what they need when they run: `regard --help` must not wait for torch.
 """
 
+import os
+import signal
 import sys
 from collections.abc import Callable
 from io import TextIOWrapper
@@ -34,6 +36,11 @@ class Verbs(TyperGroup):
             return super().invoke(ctx)
         except RegardError as fault:
             console.error(str(fault))
+            raise typer.Exit(2) from None
+        except BrokenPipeError:
+            raise
+        except OSError as fault:  # the disk, a name too long: nothing a traceback would explain better
+            console.error(f"{fault.filename or 'standard output'}: {fault.strerror}")
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             console.line("interrupted", console=console.ERR)
@@ -80,6 +87,10 @@ def regard(
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that lacks a character is no reason to stop
             stream.reconfigure(errors="backslashreplace")

@@ -32,7 +32,7 @@ _SETTING = re.compile(r"(?:(?:task\.)?decode\.)?([a-z_]+)=(.*)", re.DOTALL)
 
 def column(text: str) -> Column:
     """A column's number, counted from 1, or its name."""
-    return int(text) if text.isascii() and text.isdigit() else text
+    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else text
 
 
 def columns(text: str | None) -> dict[str, Column] | None:

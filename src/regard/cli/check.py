@@ -7,6 +7,7 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Overrides, RecipeFile
+from regard.plain import printable
 
 if TYPE_CHECKING:
     from regard.doctor import Estimate, Finding, Report
@@ -83,8 +84,8 @@ def _print_finding(finding: "Finding") -> None:
     mark, style = MARKS[finding.severity]
     console.hanging(Text(f"{mark} ", style), finding.message)
     for place in finding.places:
-        where = Text(f"  {console.printable(place.where)}  ", "dim")
-        where.append(console.printable(place.excerpt), "default")
+        where = Text(f"  {printable(place.where)}  ", "dim")
+        where.append(printable(place.excerpt), "default")
         if console.OUT.is_terminal:
             where.truncate(console.OUT.width, overflow="ellipsis")
         console.OUT.print(where, soft_wrap=True)

@@ -1,8 +1,6 @@
 """What the verbs print with: results on standard output, what is said about them on standard error."""
 
 import json
-import math
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,16 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from regard.plain import finite, printable
+
 OUT = Console(highlight=False)
 ERR = Console(highlight=False, stderr=True)
-
-# What a terminal obeys instead of showing, or what reorders text. Joiners stay: some scripts need them.
-_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """Text from anywhere with whatever a terminal would obey written as its code point: ESC is `[U+001B]`."""
-    return _OBEYED.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def line(text: str, style: str = "", *, console: Console = OUT) -> None:
@@ -118,13 +110,5 @@ def span(seconds: float) -> str:
 
 def write_json(value: Any) -> None:
     """One JSON value on one line of standard output."""
-    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False) + "\n")
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no NaN and no infinity, which a diverged model may score: they become null."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(finite(value), ensure_ascii=not unicode) + "\n")

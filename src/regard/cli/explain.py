@@ -6,6 +6,7 @@ import typer
 from regard.cli import console
 from regard.cli.arguments import Run
 from regard.cli.files import free, write
+from regard.errors import RunError
 
 if TYPE_CHECKING:
     from regard.explain.explanation import Explanation
@@ -32,6 +33,8 @@ def explain(
     """
     import regard
 
+    if out is not None and out == svg:
+        raise RunError(f"{out}: cannot be page and picture at once; give two names")
     show(regard.load(run).explain(text), out or free("attention.html"), svg or free("attention.svg"))
 
 

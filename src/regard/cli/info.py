@@ -60,8 +60,10 @@ def _training(found: dict[str, Any]) -> str:
     so_far = (
         f"best {best['metric']} {best['score']:.2f} at step {best['step']:,}" if best else "not validated yet"
     )
-    go_on = f"; go on with: regard train {found['folder']}/recipe.json --resume" if best else ""
-    return f"not finished: step {training['step']:,} after {training['minutes']:.1f} minutes, {so_far}{go_on}"
+    go_on = f"go on with: regard train {found['folder']}/recipe.json"
+    return (
+        f"not finished: step {training['step']:,} after {training['minutes']:.1f} minutes, {so_far}; {go_on}"
+    )
 
 
 def _listed(labels: list[str], most: int = 12) -> str:

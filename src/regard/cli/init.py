@@ -11,7 +11,8 @@ from rich.text import Text
 from regard.cli import console
 from regard.cli.arguments import column
 from regard.cli.files import free, write
-from regard.errors import RunError
+from regard.errors import DataError, RunError
+from regard.plain import printable
 
 if TYPE_CHECKING:
     from regard.data.sniff import Guess
@@ -47,6 +48,9 @@ def init(
     """
     from regard.data.sniff import sniff
 
+    for file in files:
+        if not file.isprintable():
+            raise DataError(f"{file!r}: a recipe cannot hold this file name; rename the file")
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
     given = {"source": source, "target": target, "text": text, "label": label}
@@ -64,7 +68,7 @@ def _show(guess: "Guess") -> None:
     for reason in guess.reasons:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
-    rows = [[console.printable(text) for text in row.fields.values()] for row in guess.sample]
+    rows = [[printable(text) for text in row.fields.values()] for row in guess.sample]
     room = console.OUT.width - GAP
     narrow = min(max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True))
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")

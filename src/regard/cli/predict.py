@@ -8,6 +8,7 @@ import typer
 from regard.cli import console
 from regard.cli.arguments import Run
 from regard.errors import DataError
+from regard.plain import one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
@@ -47,6 +48,7 @@ def predict(
     if typed:
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
     total = len(texts) if texts else sum(1 for _ in _lines(file)) if file else None
+    cut = 0
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
         for number, (text, answer) in enumerate(_answers(trained, texts or _lines(file), search, typed), 1):
             if json:
@@ -54,7 +56,11 @@ def predict(
             else:
                 _write(number, answer, ranked=n_best is not None)
             sys.stdout.flush()
+            cut += answer is not None and answer.cut
             tick(1)
+    if cut:
+        limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
+        console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)
 
 
 def _lines(file: str | None) -> Iterator[str]:
@@ -77,8 +83,8 @@ def _answers(
 
 
 def _write(number: int, answer: "Prediction | None", *, ranked: bool) -> None:
-    """As it is into files and pipes; on a terminal nothing that the terminal would obey."""
-    clean = console.printable if sys.stdout.isatty() else str
+    """A line into files and pipes; on a terminal nothing that the terminal would obey."""
+    clean = printable if sys.stdout.isatty() else one_line
     if answer is None or not ranked:
         sys.stdout.write(clean(answer.text if answer else "") + "\n")
         return

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,22 +9,29 @@ from regard.cli.arguments import Overrides, RecipeFile
 def train(
     recipe: RecipeFile,
     overrides: Overrides = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint of the run.")
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over; the run that stands there gets another name.")
+    ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changes", help="Go on although recipe, data or software changed; it is written down."
+        ),
     ] = False,
 ) -> None:
     """Train a recipe to a scored model in a run folder.
 
-    Ctrl-C stops at any time; --resume goes on from the last validation.
+    Stop it at any time (Ctrl-C, a signal, a power cut): the same command goes on where it was.
     """
     import regard
+    from regard.training.stopping import Interrupted
 
     described = regard.Recipe.read(recipe, overrides or ())
     try:
-        trained = regard.train(described, resume=resume)
-    except KeyboardInterrupt:
-        console.line(_how_to_go_on(Path(described.run)), console=console.ERR)
-        raise typer.Exit(130) from None
+        trained = regard.train(described, fresh=fresh, accept_changes=accept_changes)
+    except Interrupted as stopped:
+        console.line("interrupted; the same command goes on from here", console=console.ERR)
+        raise typer.Exit(128 + stopped.signum) from None
     console.scores(trained.metrics["scores"])
     console.OUT.print()
     next_commands(described.run)
@@ -35,9 +41,3 @@ def next_commands(run: str, text: str = "your text") -> None:
     console.line("now try:", "dim")
     for verb in ("predict", "explain"):
         console.line(f'  regard {verb} {run} "{text}"')
-
-
-def _how_to_go_on(run: Path) -> str:
-    if any(run.glob("checkpoints/step-*")):
-        return f"interrupted; go on with: regard train {run / 'recipe.json'} --resume"
-    return f"interrupted before the first validation, so nothing was kept; delete {run} before training again"

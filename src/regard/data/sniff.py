@@ -167,7 +167,9 @@ def _cell_columns(cells: Sequence[Sequence[str]], header: bool | None) -> dict[C
     width = mode(map(len, cells)) if cells else 0
     columns = list(zip(*(row for row in cells if len(row) == width), strict=True))
     if header or (header is None and columns and _is_header(columns)):
-        return {name: values for name, *values in columns}
+        names = [name for name, *_ in columns]
+        keys = [name if names.count(name) == 1 else number for number, name in enumerate(names, 1)]
+        return {key: values for key, (_, *values) in zip(keys, columns, strict=True)}
     return {number: list(values) for number, values in enumerate(columns, 1)}
 
 
@@ -238,7 +240,11 @@ def _fill_roles(
     reasons = []
     for role in chosen:
         column = given.get(role)
-        if isinstance(column, int) and 1 <= column <= len(keys):
+        if isinstance(column, int):
+            if not 1 <= column <= len(keys):
+                raise DataError(
+                    f"{files[0]}: no column {column} for {role}; its columns are 1 to {len(keys)}"
+                )
             column = keys[column - 1]
         chosen[role] = column or named_like(role, [key for key in keys if isinstance(key, str)])
         if chosen[role] is not None:

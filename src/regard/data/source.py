@@ -132,6 +132,13 @@ def _csv_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]
         ) from fault
 
 
+_QUOTING = {
+    "csv": 'a text that contains a comma must stand in "quotes"',
+    "tsv": "a text cannot contain a tab",
+    "text": "",
+}
+
+
 def _table_rows(
     file: str,
     table: Iterator[tuple[int, list[str]]],
@@ -147,6 +154,7 @@ def _table_rows(
     )
     places = _places(file, columns, names if has_header else None)
     width = max(places.values(), default=0) + 1
+    most = max(width, len(names))
     for line, cells in table if has_header else chain([first], table):
         if len(cells) < width:
             between = {"tsv": "a tab", "csv": "a comma"}.get(file_format(file), "a line end")
@@ -154,6 +162,14 @@ def _table_rows(
                 DataError(
                     f"{file}:{line}: {len(cells)} cell{'s' * (len(cells) > 1)} found, {width} needed; "
                     f"{between} must stand between cells"
+                )
+            )
+            continue
+        if len(cells) > most:
+            refuse(
+                DataError(
+                    f"{file}:{line}: {len(cells)} cells found, the first line has {most}; "
+                    f"{_QUOTING[file_format(file)]}"
                 )
             )
             continue
@@ -171,7 +187,10 @@ def _places(file: str, columns: Mapping[str, Column | None], header: list[str] |
                 raise DataError(f"{file}: column {column} for {role} does not exist; columns count from 1")
             places[role] = column - 1
         elif header is not None:
-            places[role] = header.index(_name(file, role, column, header))
+            name = _name(file, role, column, header)
+            if header.count(name) > 1:
+                raise DataError(f"{file}: several columns are named {name}; give the number of the {role}")
+            places[role] = header.index(name)
         elif column is None:
             places[role] = next(free)
         else:

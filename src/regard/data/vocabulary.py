@@ -74,7 +74,7 @@ def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     workshop = style(models.BPE())
     texts = [workshop.normalizer.normalize_str(text) for text in texts]
     if not any(map(str.strip, texts)):
-        raise DataError("no text to learn a vocabulary from")
+        raise DataError("no text to learn a vocabulary from: every training text is empty")
     match config.kind:
         case "char" | "word":
             model = _learn_words(config, workshop, texts)

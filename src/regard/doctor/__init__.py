@@ -8,17 +8,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from regard.data.source import Row
 from regard.doctor import content, pieces
-from regard.doctor.cost import Estimate, estimate, least_memory, too_big
+from regard.doctor.cost import Estimate, estimate, too_big
 from regard.doctor.finding import Finding, Place
 from regard.doctor.pieces import Histogram
 from regard.doctor.reading import read_all
 from regard.errors import DataError
 from regard.recipe import Recipe
-from regard.run import assemble, pick_device
+from regard.run import HELD_OUT, assemble, least_memory, pick_device
 from regard.tasks import TASKS, AnyTask
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
@@ -54,6 +52,9 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     """Look at every row of every split, learn the vocabulary, and train for a few seconds to measure."""
     splits, findings = read_all(recipe, base)
     findings += content.examine(recipe.task.kind, splits)
+    if not splits["valid"] and splits["train"]:
+        few = f"{len(splits['train'])} training rows are too few to hold one of {HELD_OUT} out for validation"
+        findings.append(Finding("error", "no validation", f"{few}; add rows, or give data.valid"))
     report = Report(
         rows={split: len(rows) for split, rows in splits.items()},
         findings=(),
@@ -91,9 +92,7 @@ def _estimate(
     findings: list[Finding],
 ) -> Estimate | None:
     """None, and a finding, when the model is too big to be tried."""
-    with torch.device("meta"):
-        least = least_memory(recipe.model.build(task.dims))
-    tight = too_big(least)
+    tight = too_big(least_memory(recipe, task))
     if not tight:
         examples = task.encode([row for row in splits["train"] if row.fields.get("label") != ""])
         usable = [example for example in examples if task.usable(example)]

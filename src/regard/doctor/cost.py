@@ -5,17 +5,15 @@ import time
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from regard.data.batching import epoch_batches
 from regard.doctor.finding import Finding
 from regard.machine import Machine
-from regard.training.loop import Training, update
+from regard.training.loop import update
+from regard.training.state import Training
 
 BUDGET = 5.0
 """Seconds of measuring, the first step not counted."""
-ADAM = 4
-"""Weights, gradients and two moments: what every parameter is held as."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +28,6 @@ class Estimate:
     """By the nearest of the recipe's limits, if it has any but patience."""
     measured_steps: int
     device: str
-
-
-def least_memory(model: nn.Module) -> int:
-    """Bytes that the parameters alone will need in training."""
-    return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in model.parameters())
 
 
 def too_big(needed: int) -> list[Finding]:

@@ -71,6 +71,7 @@ class Trust:
 
     sentence: str
     score: float | None
+    in_chinese: str | None = None
 
     def __post_init__(self) -> None:
         assert self.score is None or abs(self.score) <= 1 + 1e-6, f"a trust score cannot be {self.score}"
@@ -105,7 +106,7 @@ class Explanation:
         """The k heaviest links (row label, column label, weight) of the main map, mean over heads."""
         attention = self.map(self.main)
         weights_QK = attention.head(None)
-        heaviest = np.argsort(-weights_QK, axis=None, kind="stable")[:k]
+        heaviest = np.argsort(-weights_QK, axis=None, kind="stable")[: max(0, k)]
         return [
             (attention.rows.labels[q], attention.columns.labels[key], float(weights_QK[q, key]))
             for q, key in zip(*np.unravel_index(heaviest, weights_QK.shape), strict=True)
@@ -132,5 +133,8 @@ class Explanation:
 
 def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise RegardError(f"{path}: cannot be written ({error.strerror})") from error
     return text

@@ -20,7 +20,7 @@ from regard.explain.colour import SEQUENTIAL
 from regard.explain.legible import visible
 
 if TYPE_CHECKING:
-    from regard.explain.explanation import AttentionMap, Axis, Explanation, Weights
+    from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust, Weights
 
 FULL_SCALE = 2**14
 """Weight 1.0 on the wire. Steps of 6e-5: finer than any number shown, coarse enough to compress."""
@@ -52,20 +52,24 @@ def render(explanation: "Explanation") -> str:
 def payload(explanation: "Explanation") -> dict[str, Any]:
     """What the page is given; axes are listed once, however many maps share them."""
     axes = list(dict.fromkeys(axis for each in explanation.maps for axis in (each.rows, each.columns)))
-    trust = explanation.trust
     return {
         "task": visible(explanation.task),
         "model": visible(explanation.model),
         "input": visible(explanation.input),
         "output": visible(explanation.output),
         "main": explanation.sites.index(explanation.main),
-        "trust": trust and {"sentence": visible(trust.sentence), "score": trust.score},
+        "trust": explanation.trust and _trust(explanation.trust),
         "axes": [{"name": visible(axis.name), "labels": [*map(visible, axis.labels)]} for axis in axes],
         "maps": [_map(each, axes) for each in explanation.maps],
         "fullScale": FULL_SCALE,
         "palette": SEQUENTIAL.tobytes().hex(),
         "strings": STRINGS,
     }
+
+
+def _trust(trust: "Trust") -> dict[str, Any]:
+    sentences = {"en": trust.sentence, "zh": trust.in_chinese or trust.sentence}
+    return {"sentences": {code: visible(said) for code, said in sentences.items()}, "score": trust.score}
 
 
 def _map(attention: "AttentionMap", axes: list["Axis"]) -> dict[str, Any]:

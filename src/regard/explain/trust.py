@@ -32,7 +32,8 @@ def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:
     without_top = float(np.take_along_axis(change_KT, top_MT[best][None], axis=0).mean())
     changes = without_top, float(change_KT.mean()), float(change_KT.max(0).mean())
     share = float(shares_M[best])
-    return best, Trust(_sentence(changes, share, chance, len(maps_QK)), share if share > chance else 0.0)
+    english, chinese = _sentences(changes, share, chance, len(maps_QK))
+    return best, Trust(english, share if share > chance else 0.0, chinese)
 
 
 def _shares(top_MT: NDArray[np.integer], change_KT: Floats) -> Floats:
@@ -44,18 +45,31 @@ def _shares(top_MT: NDArray[np.integer], change_KT: Floats) -> Floats:
     return shares
 
 
-def _sentence(changes: tuple[float, float, float], share: float, chance: float, n_maps: int) -> str:
-    if share <= chance:
-        verdict = "no better than shuffled weights, so do not read them as reasons"
-    elif share < 0.5:
-        verdict = "they point in part at what matters"
-    else:
-        verdict = "they largely point at what matters"
-    shown = f" Shown first is the map, of {n_maps}, that does best." if n_maps > 1 else ""
+VERDICTS = {
+    "none": (
+        "no better than shuffled weights, so do not read them as reasons",
+        "并不比打乱的权重更好，不要把它当作理由",
+    ),
+    "part": ("they point in part at what matters", "它部分地指向了重要之处"),
+    "most": ("they largely point at what matters", "它大体上指向了重要之处"),
+}
+
+
+def _sentences(
+    changes: tuple[float, float, float], share: float, chance: float, n_maps: int
+) -> tuple[str, str]:
+    """The same in English and in Chinese."""
     top, mean, most = changes
+    verdict, in_chinese = VERDICTS["none" if share <= chance else "part" if share < 0.5 else "most"]
+    shown = f" Shown first is the map, of {n_maps}, that does best." if n_maps > 1 else ""
+    first = f"先显示的是 {n_maps} 张图中最好的一张。" if n_maps > 1 else ""
     return (
         "Measured on this input: leaving out the piece it looks at most changes a word of the answer by "
         f"{top:.2f} nats on average; a piece at random by {mean:.2f}, the one that matters most by "
         f"{most:.2f}. So the weights go {share:.0%} of the way from random to best (shuffled ones below "
-        f"{chance:.0%} in 95 % of cases): {verdict}.{shown}"
+        f"{chance:.0%} in 95 % of cases): {verdict}.{shown}",
+        f"对这条输入的实测：去掉权重最大的片段，答案中每个词的对数概率平均改变 {top:.2f} 奈特；"
+        f"随机去掉一个片段改变 {mean:.2f}，去掉最要紧的片段改变 {most:.2f}。"
+        f"从随机（0%）到最佳（100%），注意力权重达到 {share:.0%}"
+        f"（打乱的权重在 95% 的情况下低于 {chance:.0%}）：{in_chinese}。{first}",
     )

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from regard.config import Config
+from regard.data.lines import UNDECODED
 from regard.data.source import Row
 from regard.data.tokenizer import EOS, PAD, Encoded, Tokenizer, TokenizerConfig
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
@@ -36,6 +37,7 @@ class Text:
     tokens: Tensor
     label: int
     offsets: tuple[tuple[int, int], ...]
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,13 @@ class Label:
     probability: float
     probabilities: dict[str, float]
     index: int
+    cut: bool = False
+    """The text was longer than max_length; only its beginning was read."""
 
     def to_json(self) -> dict[str, Any]:
         shown = {label: round(p, 4) for label, p in self.probabilities.items()}
-        return {"text": self.text, "probability": round(self.probability, 4), "probabilities": shown}
+        answer = {"text": self.text, "probability": round(self.probability, 4), "probabilities": shown}
+        return answer | ({"input_cut": True} if self.cut else {})
 
 
 @dataclass(frozen=True)
@@ -133,12 +138,14 @@ class Classify:
         path = folder / "labels.json"
         try:
             labels = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{path}: the labels cannot be read ({error})") from error
         if not (
-            isinstance(labels, list) and len(labels) > 1 and all(isinstance(label, str) for label in labels)
+            isinstance(labels, list)
+            and all(isinstance(label, str) and not UNDECODED.search(label) for label in labels)
+            and len(set(labels)) == len(labels) > 1
         ):
-            raise CheckpointError(f"{path}: should hold a list of at least two labels")
+            raise CheckpointError(f"{path}: should hold a list of at least two labels, all different")
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), labels)
 
     def encode(self, rows: Sequence[Row]) -> list[Text]:
@@ -152,7 +159,13 @@ class Classify:
             near = did_you_mean(label, self.labels)
             raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
         index = -1 if label is None else self.labels.index(label)
-        return Text(row, torch.tensor((*encoded.ids[:limit], EOS)), index, encoded.offsets[:limit])
+        return Text(
+            row,
+            torch.tensor((*encoded.ids[:limit], EOS)),
+            index,
+            encoded.offsets[:limit],
+            cut=len(encoded.ids) > limit,
+        )
 
     def usable(self, example: Text) -> bool:
         return len(example.tokens) > 1
@@ -185,12 +198,14 @@ class Classify:
     def predict(self, model: nn.Module, batch: Texts) -> list[Label]:
         with torch.inference_mode():
             probabilities = torch.softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1).tolist()
-        return [self._label(row) for row in probabilities]
+        return [
+            self._label(row, example.cut) for row, example in zip(probabilities, batch.examples, strict=True)
+        ]
 
-    def _label(self, probabilities: list[float]) -> Label:
+    def _label(self, probabilities: list[float], cut: bool) -> Label:
         index = max(range(len(probabilities)), key=probabilities.__getitem__)
         by_label = dict(zip(self.labels, probabilities, strict=True))
-        return Label(self.labels[index], probabilities[index], by_label, index)
+        return Label(self.labels[index], probabilities[index], by_label, index, cut)
 
     def force(self, example: Text, prediction: Label) -> Texts:
         return self.collate([Text(example.row, example.tokens, prediction.index, example.offsets)])

@@ -57,6 +57,10 @@ class Prediction(Protocol):
     @property
     def text(self) -> str: ...
 
+    @property
+    def cut(self) -> bool:
+        """Whether only the beginning of the input was read, as the rest was too long."""
+
     def to_json(self) -> dict[str, Any]: ...
 
 

@@ -81,9 +81,13 @@ class Translation:
     """Where each piece stands in `text`."""
     others: tuple["Translation", ...] = ()
     """The rest of the n best."""
+    cut: bool = False
+    """The input was longer than max_length; this answers its beginning."""
 
     def to_json(self) -> dict[str, Any]:
         answer: dict[str, Any] = {"text": self.text, "score": round(self.score, 4)}
+        if self.cut:
+            answer["input_cut"] = True
         if self.others:
             answer["others"] = [other.to_json() for other in self.others]
         return answer
@@ -233,8 +237,8 @@ class Translate:
         else:
             found = beam(model, state, lengths, width=decode.beam, n_best=decode.n_best, **shared)
         return [
-            self._translation(hypotheses) if length > 1 else NOTHING
-            for hypotheses, length in zip(found, batch.source_lengths_B.tolist(), strict=True)
+            replace(self._translation(hypotheses), cut=example.cut) if len(example.source) > 1 else NOTHING
+            for hypotheses, example in zip(found, batch.examples, strict=True)
         ]
 
     def _translation(self, found: Sequence[Hypothesis]) -> Translation:

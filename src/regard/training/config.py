@@ -1,10 +1,12 @@
 """How long, how fast, how often: everything about training that is not the model or the task."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config import Config
+
+Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TrainConfig(Config):
@@ -19,7 +21,7 @@ class TrainConfig(Config):
     lr: float = Field(
         1e-3, gt=0, description="the peak; for the paper's schedule a factor (the paper's is 1)"
     )
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[Share, Share] = (0.9, 0.98)
     eps: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["paper", "inverse_sqrt", "cosine", "linear", "constant"] = "inverse_sqrt"
@@ -28,13 +30,19 @@ class TrainConfig(Config):
     eval_every: int | None = Field(
         None, ge=1, description="steps between validations; once an epoch by default"
     )
+    save_every: int | None = Field(
+        None, ge=1, description="steps between checkpoints; every validation saves one in any case"
+    )
+    save_minutes: float = Field(
+        10.0, gt=0, description="a checkpoint at least this often, whatever the steps"
+    )
     patience: int | None = Field(None, ge=1, description="validations without a better score before stopping")
     average: int = Field(
         1, ge=1, description="also try the average of the last k checkpoints, keep the better"
     )
     log_every: int = Field(20, ge=1, description="steps between lines of metrics.jsonl")
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
-    threads: int | None = Field(None, ge=1, description="CPU threads; all cores by default")
+    threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; all cores by default")
 
     @model_validator(mode="after")
     def _ends(self) -> "TrainConfig":

@@ -16,6 +16,8 @@ class Prepared:
     model: str
     device: str
     total_steps: int | None
+    resumed_step: int = 0
+    """Where an earlier part of this run stopped."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,49 @@ class Saved:
 
 
 @dataclass(frozen=True)
+class SaveFailed:
+    """The checkpoint could not be written; the one before is as it was, and training goes on."""
+
+    step: int
+    why: str
+    in_a_row: int
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A damaged checkpoint was found and renamed; the one before is used."""
+
+    path: Path
+    fault: str
+    moved_to: Path
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Loss or gradient was not finite: the weights were left as they were."""
+
+    step: int
+    epoch: int
+    batch: int
+    rows: tuple[int, ...]
+    """The training examples of the batch, counted from 0."""
+    loss: float
+    grad_norm: float
+    total: int
+    """Updates left out since the beginning."""
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """Several updates in a row were left out: back to a checkpoint, and past the batches that led here."""
+
+    step: int
+    """Where training goes on from."""
+    from_step: int
+    excluded: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Scoring:
     """Training is over; these splits are being scored as the recipe searches, which may take a while."""
 
@@ -70,4 +115,6 @@ class Finished:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-Event = Prepared | Step | Evaluated | Saved | Scoring | Finished
+Event = (
+    Prepared | Step | Evaluated | Saved | SaveFailed | SetAside | Skipped | RolledBack | Scoring | Finished
+)

@@ -1,54 +1,28 @@
-"""Where events go: the journal on disk, and the console."""
+"""Where events go: the console. The journal on disk is in journal.py."""
 
-import json
 import math
 import resource
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from regard.training.events import Evaluated, Event, Finished, Prepared, Saved, Scoring, Step
-
-
-class Journal:
-    """metrics.jsonl: a line every few steps and one per validation; rewound to the step resumed from."""
-
-    def __init__(self, path: Path, every: int, resumed_step: int = 0) -> None:
-        self.path, self.every = path, every
-        before = (entry for entry in _entries(path) if entry["step"] <= resumed_step)
-        kept = [entry for entry in before if entry["event"] != "finished"]
-        path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), "utf-8")
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, Step) and event.step % self.every:
-            return
-        if isinstance(event, Step | Evaluated | Finished):
-            entry = {"event": type(event).__name__.lower()} | asdict(event)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_finite(entry), allow_nan=False) + "\n")
-
-
-def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a journal; a crash may have cut one off."""
-    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
-        with suppress(ValueError):
-            yield json.loads(line)
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no NaN and no infinity; they become null."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
+from regard.plain import printable
+from regard.training.events import (
+    Evaluated,
+    Event,
+    Finished,
+    Prepared,
+    RolledBack,
+    Saved,
+    SaveFailed,
+    Scoring,
+    SetAside,
+    Skipped,
+    Step,
+)
 
 WIDE = 116
 """Columns from which the live line says everything and has a bar."""
@@ -83,8 +57,24 @@ class ConsoleSink:
                 )
             case Scoring():
                 self._scoring(event)
+            case Skipped():
+                self._say(
+                    f"step {event.step}: update left out, loss {event.loss:.3g}, "
+                    f"gradient {event.grad_norm:.3g} ({event.total} so far)"
+                )
+            case RolledBack():
+                self._say(f"back to step {event.step}, past the {len(event.excluded)} batches that led here")
+            case SaveFailed():
+                self._say(f"step {event.step}: checkpoint not written ({event.why}); the last one is intact")
+            case SetAside():
+                self._say(
+                    f"{event.path}: {event.fault}; set aside as {event.moved_to.name}, using the one before"
+                )
             case Saved():
                 pass
+
+    def already_finished(self, run: str) -> None:
+        self._say(f"{run}: trained to its end already; --fresh starts over")
 
     def close(self) -> None:
         if self.live is not None:
@@ -93,6 +83,7 @@ class ConsoleSink:
 
     def _say(self, line: str, aside: str = "") -> None:
         """As it is: names are not markup, and a pipe gets whole lines."""
+        line = "\n".join(map(printable, line.split("\n")))
         self.console.print(Text.assemble(line, (aside, "dim")), soft_wrap=not self.console.is_terminal)
 
     def _prepared(self, event: Prepared) -> None:
@@ -101,6 +92,7 @@ class ConsoleSink:
             f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters on {event.device}\n"
             f"{event.n_train:,} training examples{left_out}, {event.n_valid:,} for validation; "
             f"run folder {event.run}"
+            + (f"\ngoing on from step {event.resumed_step:,}" if event.resumed_step else "")
         )
         if self.console.is_terminal:
             self.live = Progress(

@@ -21,7 +21,7 @@ function showTrust() {
   const { trust } = data;
   $("measured").hidden = !trust;
   $("meter").hidden = trust?.score == null;
-  if (trust) $("measured").textContent = trust.sentence;
+  if (trust) $("measured").textContent = trust.sentences[view.language];
   if ($("meter").hidden) return;
   $("score").textContent = trust.score.toFixed(2).replace("-", "−");
   const reach = 6 + 108 * Math.max(0, trust.score);
@@ -67,7 +67,7 @@ function currentFile() {
   return composeFile({
     title: mapTitle(map, head),
     about: $("about").textContent,
-    captions: [...(data.trust ? [data.trust.sentence] : []), say("caveat")],
+    captions: [...(data.trust ? [data.trust.sentences[view.language]] : []), say("caveat")],
     tone,
     theme: drawn.theme,
     body: map.isText ? markWords : (group) => {

@@ -1,0 +1,69 @@
+"""One trainer per run folder.
+
+The operating system holds the lock and drops it when the process ends, however it ends; the file says who
+holds it. A folder shared by several machines is guarded by the host's name in the file alone.
+"""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from regard.errors import RunError
+
+NAME = "lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder, making it if need be; what was made and is still empty afterwards goes again."""
+    existed = folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise RunError(
+            f"{folder}: cannot be written ({error.strerror}); choose another with run=NAME"
+        ) from None
+    try:
+        _take(folder, descriptor)
+        try:
+            yield
+        finally:
+            (folder / NAME).unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+        if not existed:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _take(folder: Path, descriptor: int) -> None:
+    holder = _holder(os.read(descriptor, 1000))
+    host = socket.gethostname()
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_ino != (folder / NAME).stat().st_ino:
+            raise OSError("released and taken again by others meanwhile")
+    except OSError:
+        raise RunError(
+            f"{folder}: is being trained by process {holder.get('pid', '?')} on this machine"
+        ) from None
+    if holder.get("host", host) != host:
+        raise RunError(
+            f"{folder}: is being trained by process {holder.get('pid')} on {holder['host']}; "
+            f"if that is over, delete {folder / NAME}"
+        )
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": host}).encode(), 0)
+
+
+def _holder(text: bytes) -> dict[str, object]:
+    """Who wrote the file; nobody, when a crash left it empty or cut."""
+    with suppress(ValueError):
+        value = json.loads(text)
+        return value if isinstance(value, dict) else {}
+    return {}

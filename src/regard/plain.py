@@ -1,0 +1,28 @@
+"""What comes from anywhere, made safe for terminals, lines and JSON."""
+
+import math
+import re
+from typing import Any
+
+# What a terminal obeys instead of showing, or what reorders text. Joiners stay: some scripts need them.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def printable(text: str) -> str:
+    """With whatever a terminal would obey written as its code point: ESC is `[U+001B]`."""
+    return _OBEYED.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
+
+
+def one_line(text: str) -> str:
+    """With a space for line ends and other controls, so that it takes one line of a file."""
+    return _BREAKS.sub(" ", text)
+
+
+def finite(value: Any) -> Any:
+    """JSON knows no NaN and no infinity, which a diverged model may score: they become null."""
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,111 @@
+"""What is kept of a training: checkpoints on the way, the way back to one, and the weights at the end."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import torch
+from safetensors import SafetensorError
+
+from regard import durable
+from regard.errors import CheckpointError, RunError
+from regard.training import checkpoint
+from regard.training.events import Event, Finished, RolledBack, Saved, SaveFailed
+from regard.training.state import Training
+
+FAILED_SAVES = 3
+"""Failed saves in a row after which training stops."""
+BAD_UPDATES = 5
+"""Updates without finite numbers in a row after which training goes back to a checkpoint."""
+ROLLBACKS = 3
+"""Times it goes back before it gives up."""
+
+
+def save(training: Training) -> Iterator[Event]:
+    """Write a checkpoint and forget old ones; keep on training when the disk refuses, for a while."""
+    training.advance(threads=torch.get_num_threads())
+    training.saved_when = time.perf_counter()
+    progress, root = training.progress, training.checkpoints
+    try:
+        path = checkpoint.save(root, training.model, training.optimizer, progress)
+    except (OSError, SafetensorError) as error:
+        why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        training.failed_saves += 1
+        yield SaveFailed(progress.step, why, training.failed_saves)
+        if training.failed_saves == FAILED_SAVES:
+            raise RunError(_no_room(training, why)) from error
+        return
+    training.failed_saves, training.saved_at = 0, progress.step
+    two_newest = checkpoint.saved_steps(root)[-2:]
+    checkpoint.prune(root, {*two_newest, *progress.recent, progress.best_step})
+    yield Saved(progress.step, path)
+
+
+def _no_room(training: Training, why: str) -> str:
+    root = training.checkpoints
+    needed, free = checkpoint.n_bytes(training.model, training.optimizer), 0
+    with suppress(OSError):
+        free = shutil.disk_usage(root).free
+    kept = (
+        f"training can go on from step {training.saved_at}" if training.saved_at is not None else "none yet"
+    )
+    return (
+        f"{root}: {FAILED_SAVES} checkpoints in a row could not be written ({why}); one needs {needed:,} "
+        f"bytes and {free:,} are free; {kept}: make room and give the same command again"
+    )
+
+
+def choose(training: Training, reason: str) -> Finished:
+    """Leave the model with the best checkpoint or the average of the last, whichever validates better."""
+    progress, root, metric = training.progress, training.checkpoints, training.task.metric
+    whole = [
+        step
+        for step in sorted({*progress.recent, progress.best_step} & {*checkpoint.saved_steps(root)})
+        if durable.damage(checkpoint.folder_of(root, step)) is None
+    ]
+    if not whole:
+        raise CheckpointError(f"{root}: no validated checkpoint is whole; start over with --fresh")
+    best = progress.best_step if progress.best_step in whole else whole[-1]
+    checkpoint.load_weights(checkpoint.folder_of(root, best) / "model.safetensors", training.model)
+    kept, metrics = f"best checkpoint (step {best})", {metric: progress.best_score or 0.0}
+    if best != progress.best_step:
+        kept, metrics = f"checkpoint of step {best}, as the best one is damaged", training.score()
+    recent = [step for step in whole if step in progress.recent]
+    if len(recent) > 1:
+        weights = {name: tensor.clone() for name, tensor in training.model.state_dict().items()}
+        checkpoint.fill(training.model, checkpoint.average(root, recent), str(root))
+        averaged = training.score()
+        if averaged[metric] >= metrics[metric]:
+            kept, metrics = f"average of the last {len(recent)} checkpoints", averaged
+        else:
+            checkpoint.fill(training.model, weights, str(root))
+    return Finished(progress.step, reason, training.seconds, progress.best_step, kept, metrics)
+
+
+def roll_back(training: Training) -> Iterator[Event]:
+    """Back to the newest checkpoint, from where the bad batches are passed over; give up when it recurs."""
+    before = training.progress
+    steps = checkpoint.saved_steps(training.checkpoints)
+    newest, aside = checkpoint.newest_whole(training.checkpoints, steps)
+    yield from aside
+    if before.rollbacks == ROLLBACKS or newest is None:
+        places = ", ".join(f"{number} of epoch {epoch + 1}" for epoch, number in before.bad)
+        raise RunError(
+            f"{training.checkpoints.parent}: loss or gradient is not finite in {BAD_UPDATES} updates in a "
+            f"row, the last at step {before.step} (batches {places}), after {before.rollbacks} roll-backs "
+            f"and {before.skipped} updates left out; try a smaller train.lr or a longer train.warmup, and "
+            "look at the rows that metrics.jsonl lists"
+        )
+    restored = checkpoint.restore(training.checkpoints, newest, training.model, training.optimizer)
+    training.saved_at = newest
+    training.progress = replace(
+        restored,
+        seconds=before.seconds,
+        skipped=before.skipped,
+        bad=(),
+        excluded=(*before.excluded, *before.bad),
+        rollbacks=before.rollbacks + 1,
+    )
+    yield RolledBack(newest, before.step, before.bad)

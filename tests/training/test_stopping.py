@@ -1,0 +1,109 @@
+"""Signals: a checkpoint first, and the rest as if nothing had happened."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from regard.training.events import Evaluated, Event, Saved, Step
+from regard.training.loop import run
+from regard.training.state import Training
+from regard.training.stopping import Interrupted, Stop
+from states import state
+
+Make = Callable[..., Training]
+
+
+def run_until_interrupted(
+    training: Training, react: Callable[[Event], None]
+) -> tuple[Interrupted, list[Event]]:
+    seen: list[Event] = []
+    try:
+        for event in run(training):
+            seen.append(event)
+            react(event)
+    except Interrupted as stopped:
+        return stopped, seen
+    raise AssertionError("it was not interrupted")
+
+
+@pytest.fixture
+def listening() -> Iterator[Stop]:
+    stop = Stop()
+    with stop.listening():
+        yield stop
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", [Step, Evaluated, Saved])
+def test_a_signal_saves_and_goes_and_the_rest_is_the_same(
+    make: Make, listening: Stop, signum: int, moment: type[Event]
+) -> None:
+    plan = {"max_steps": 8, "eval_every": 3}
+    whole = make("whole", **plan)
+    list(run(whole))
+    stopped = make("stopped", **plan)
+    stopped.stop = listening
+
+    def react(event: Any) -> None:
+        if isinstance(event, moment) and event.step == 3 and listening.heard is None:
+            os.kill(os.getpid(), signum)
+
+    raised, seen = run_until_interrupted(stopped, react)
+    assert raised.signum == signum
+    assert stopped.saved_at == stopped.progress.step == 3
+    assert sum(isinstance(event, Step) for event in seen) == 3
+    again = make("stopped", model_seed=99, **plan)
+    again.resume()
+    assert again.progress.step == 3
+    list(run(again))
+    assert all(map(torch.equal, state(whole), state(again)))
+
+
+def test_a_signal_during_validation_does_not_wait_for_its_end(make: Make, listening: Stop) -> None:
+    plan: dict[str, Any] = {"max_steps": 6, "eval_every": 3}
+    whole = make("whole", **plan)
+    list(run(whole))
+    stopped = make("stopped", **plan)
+    stopped.stop = listening
+    real, scored = stopped.task.measure, 0
+
+    def measure(*arguments: Any, **named: Any) -> Any:
+        nonlocal scored
+        scored += 1
+        os.kill(os.getpid(), signal.SIGTERM)
+        return real(*arguments, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(stopped.task), "measure", lambda _, *rest, **named: measure(*rest, **named))
+        run_until_interrupted(stopped, lambda event: None)
+    assert scored == 1
+    assert stopped.saved_at == 3
+    again = make("stopped", model_seed=99, **plan)
+    again.resume()
+    assert not again.progress.validated
+    events = list(run(again))
+    assert isinstance(events[0], Evaluated), "the validation that was cut short comes first"
+    assert all(map(torch.equal, state(whole), state(again)))
+
+
+def test_a_second_signal_does_not_wait(make: Make, listening: Stop) -> None:
+    training = make(max_steps=8, eval_every=3)
+    training.stop = listening
+
+    def react(event: Event) -> None:
+        if isinstance(event, Step) and event.step == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            raise AssertionError("still here")
+
+    run_until_interrupted(training, react)
+
+
+def test_signals_are_given_back(listening: Stop) -> None:
+    assert signal.getsignal(signal.SIGTERM) == listening._hear
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        os.kill(os.getpid(), signal.SIGTERM)
