@@ -80,35 +80,28 @@ class Run:
         for event in run(training):
             journal(event)
             if isinstance(event, Finished):
-                yield Scoring(event.step, tuple(self.scored))
+                if self.test is not None:
+                    yield Scoring(event.step, "test")
                 self.finish(event)
             yield event
 
-    @property
-    def scored(self) -> dict[str, Sequence[Any]]:
-        """The examples that the finished model is scored on."""
-        test = {} if self.test is None else {"test": self.test}
-        return {"valid": self.training.valid} | test
-
     def finish(self, event: Finished) -> None:
-        """Score validation and test thoroughly, and write the model folder."""
+        """Score the test data, and write the model folder."""
         recipe, training = self.recipe, self.training
-        scored: dict[str, dict[str, float]] = {}
-        signatures: dict[str, str] = {}
-        for name, examples in self.scored.items():
-            scored[name], tally = evaluate(
+        scored = {"valid": event.metrics}
+        if self.test is not None:
+            scored["test"], _ = evaluate(
                 training.task,
                 training.model,
-                examples,
+                self.test,
                 training.device,
                 thorough=True,
                 batch_tokens=recipe.train.batch_tokens,
             )
-            signatures |= tally.signatures()
         metrics = {
             "format_version": 1,
             "scores": scored,
-            "signatures": signatures,
+            "signatures": event.signatures,
             "step": event.step,
             "minutes": round(event.seconds / 60, 2),
             "stopped_by": event.reason,

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,6 +18,12 @@ from regard.training.state import Training
 from states import state
 
 Make = Callable[..., Training]
+
+
+def script_scores(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
+    """Validations give these scores, one after another."""
+    left, tally = iter(scores), SimpleNamespace(signatures=dict)
+    monkeypatch.setattr(Training, "score", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, tally))
 
 
 def refuse(training: Training, monkeypatch: pytest.MonkeyPatch, code: int, steps: set[int]) -> None:
@@ -60,8 +67,8 @@ def test_three_refusals_end_it_and_say_what_is_needed(make: Make, monkeypatch: p
 
 
 def test_a_score_whose_weights_were_lost_is_not_the_best(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = iter([1.0, 9.0, 2.0])
-    monkeypatch.setattr(Training, "score", lambda self: {"loss": 0.0, "bleu": next(scores)})
+    scores = [1.0, 9.0, 2.0, 2.0]
+    script_scores(monkeypatch, scores)
     training = make(max_steps=3, eval_every=1)
     refuse(training, monkeypatch, errno.ENOSPC, {2})
     events = list(run(training))
@@ -103,8 +110,8 @@ def test_when_none_is_whole_nothing_is_guessed(make: Make) -> None:
 
 
 def test_a_damaged_best_is_not_the_model(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = iter([9.0, 2.0, 1.0, 1.5])
-    monkeypatch.setattr(Training, "score", lambda self: {"loss": 0.0, "bleu": next(scores)})
+    scores = [9.0, 2.0, 1.0, 1.5]
+    script_scores(monkeypatch, scores)
     training = make(max_steps=3, eval_every=1)
     for event in run(training):
         if isinstance(event, Saved) and event.step == 3:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.batching import epoch_batches
 from regard.training import checkpoint
-from regard.training.events import Evaluated, Event, Finished, Saved, Step
+from regard.training.events import Evaluated, Event, Finished, Saved, Scoring, Step
 from regard.training.loop import run, update
 from regard.training.state import Training
 
@@ -43,8 +43,9 @@ def scores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def script(*values: float) -> None:
         left = iter(values)
+        tally = SimpleNamespace(signatures=dict)
         monkeypatch.setattr(
-            "regard.training.state.evaluate", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, None)
+            "regard.training.state.evaluate", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, tally)
         )
 
     return script
@@ -174,17 +175,17 @@ def test_a_run_that_had_ended_does_not_go_on(make: Make) -> None:
         again = make(model_seed=99, **plan)
         again.resume()
         events = list(run(again))
-        assert [type(event) for event in events] == [Finished]
+        assert [type(event) for event in events] == [Scoring, Finished]
         assert equal(weights(again), weights(first))
         assert finished(events).chosen == done.chosen
 
 
 def test_a_run_that_had_lost_patience_does_not_go_on(make: Make, scores: Callable[..., None]) -> None:
-    scores(5, 4, 3)
+    scores(5, 4, 3, 5, 5)
     finished(run(make(patience=2, eval_every=1)))
     again = make(model_seed=99, patience=2, eval_every=1)
     again.resume()
-    assert [type(event) for event in run(again)] == [Finished]
+    assert [type(event) for event in run(again)] == [Scoring, Finished]
 
 
 def test_resuming_counts_time_on_and_restores_the_threads(
@@ -203,7 +204,7 @@ def test_resuming_counts_time_on_and_restores_the_threads(
 
 
 def test_the_best_checkpoint_is_kept(make: Make, scores: Callable[..., None]) -> None:
-    scores(1, 5, 3, 5)
+    scores(1, 5, 3, 5, 7)
     training = make(max_steps=4, eval_every=1)
     said: list[Event] = []
     for event in run(training):
@@ -212,7 +213,7 @@ def test_the_best_checkpoint_is_kept(make: Make, scores: Callable[..., None]) ->
             at_best = weights(training)
     last = finished(said)
     assert [event.best for event in said if isinstance(event, Evaluated)] == [True, True, False, False]
-    assert (last.best_step, last.chosen, last.metrics) == (2, "best checkpoint (step 2)", {"bleu": 5})
+    assert (last.best_step, last.chosen, last.metrics["bleu"]) == (2, "best checkpoint (step 2)", 7)
     assert equal(weights(training), at_best)
 
 
@@ -220,7 +221,7 @@ def test_the_best_checkpoint_is_kept(make: Make, scores: Callable[..., None]) ->
 def test_the_average_of_the_last_is_kept_when_it_is_no_worse(
     make: Make, scores: Callable[..., None], averaged: float, wins: bool
 ) -> None:
-    scores(1, 5, 3, 4, averaged)
+    scores(1, 5, 3, 4, 5, averaged)
     training = make(max_steps=4, eval_every=1, average=3)
     history: dict[int, dict[str, Tensor]] = {}
     for event in run(training):
@@ -240,14 +241,14 @@ def test_the_average_of_the_last_is_kept_when_it_is_no_worse(
 
 
 def test_stops_when_nothing_gets_better(make: Make, scores: Callable[..., None]) -> None:
-    scores(1, 5, 5, 4, 6, 6, 5, 4)
+    scores(1, 5, 5, 4, 6, 6, 5, 4, 6)
     last = finished(run(make(patience=3, eval_every=1)))
     assert (last.step, last.best_step) == (8, 5)
     assert last.reason == "no better score in 3 validations"
 
 
 def test_stops_after_steps_and_validates_once_more(make: Make, scores: Callable[..., None]) -> None:
-    scores(1, 2, 3)
+    scores(1, 2, 3, 3)
     events = list(run(make(max_steps=7, eval_every=3)))
     assert finished(events).reason == "max_steps = 7"
     assert [event.step for event in events if isinstance(event, Evaluated)] == [3, 6, 7]
@@ -255,7 +256,7 @@ def test_stops_after_steps_and_validates_once_more(make: Make, scores: Callable[
 
 
 def test_a_validation_at_the_limit_happens_once(make: Make, scores: Callable[..., None]) -> None:
-    scores(1, 2)
+    scores(1, 2, 2)
     events = list(run(make(max_steps=6, eval_every=3)))
     assert [event.step for event in events if isinstance(event, Evaluated)] == [3, 6]
 
@@ -277,7 +278,7 @@ def test_stops_when_time_is_up(
 
 
 def test_validates_once_an_epoch_unless_told(make: Make, scores: Callable[..., None]) -> None:
-    scores(1, 2)
+    scores(1, 2, 2)
     training = make(max_epochs=2)
     per_epoch = [len(epoch_batches(training.sizes, 20, 1, epoch)) for epoch in range(2)]
     events = list(run(training))
@@ -287,7 +288,7 @@ def test_validates_once_an_epoch_unless_told(make: Make, scores: Callable[..., N
 
 
 def test_keeps_the_last_checkpoints_and_the_best(make: Make, scores: Callable[..., None]) -> None:
-    scores(1, 9, 1, 1, 1, 0)
+    scores(1, 9, 1, 1, 1, 0, 0)
     training = make(max_steps=5, eval_every=1, average=2)
     kept = [
         checkpoint.saved_steps(training.checkpoints) for event in run(training) if isinstance(event, Saved)

@@ -98,10 +98,10 @@ class RolledBack:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Training is over; these splits are being scored as the recipe searches, which may take a while."""
+    """Training is over; this split is being scored as the recipe searches, which may take a while."""
 
     step: int
-    splits: tuple[str, ...]
+    split: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,9 @@ class Finished:
     chosen: str
     """Which weights were kept: the best checkpoint's, or the average of the last ones."""
     metrics: dict[str, float] = field(default_factory=dict)
+    """On the validation data, searched as the recipe says."""
+    signatures: dict[str, str] = field(default_factory=dict)
+    """How they were computed."""
 
 
 Event = (

@@ -17,7 +17,7 @@ from torch import nn
 from regard.data.batching import split
 from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
-from regard.training.events import Evaluated, Event, Skipped, Step
+from regard.training.events import Evaluated, Event, Scoring, Skipped, Step
 from regard.training.keeping import BAD_UPDATES, choose, roll_back, save
 from regard.training.schedule import learning_rate
 from regard.training.state import Training
@@ -48,6 +48,7 @@ def run(training: Training) -> Iterator[Event]:
             if training.saved_at != training.progress.step:
                 yield from save(training)
             raise
+    yield Scoring(training.progress.step, "valid")
     yield choose(training, reason)
 
 
@@ -111,7 +112,7 @@ def update(
 def _validate(training: Training) -> Iterator[Event]:
     """Score, note whether it is the best so far, save."""
     before, began = training.progress, time.perf_counter()
-    metrics = training.score()
+    metrics, _ = training.score()
     score = metrics[training.task.metric]
     best = before.best_score is None or score > before.best_score
     noted = (

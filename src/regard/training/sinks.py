@@ -136,7 +136,7 @@ class ConsoleSink:
         return " · ".join(part for part in parts if part)
 
     def _scoring(self, event: Scoring) -> None:
-        line = f"scoring {' and '.join(event.splits)} …"
+        line = f"scoring {event.split} …"
         if self.live is not None and self.line is not None:
             self.live.update(self.line, completed=1.0, description=line)
         else:

@@ -13,7 +13,7 @@ from torch import nn
 from regard import durable
 from regard.data.batching import epoch_batches
 from regard.errors import CheckpointError
-from regard.tasks.task import Task
+from regard.tasks.task import Tally, Task
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
@@ -87,14 +87,14 @@ class Training:
             )
         return aside
 
-    def score(self) -> dict[str, float]:
-        """Metrics on the validation data, by the quick search."""
+    def score(self, *, thorough: bool = False) -> tuple[dict[str, float], Tally]:
+        """Metrics on the validation data, by the quick search or as the recipe searches."""
         return evaluate(
             self.task,
             self.model,
             self.valid,
             self.device,
-            thorough=False,
+            thorough=thorough,
             batch_tokens=self.plan.batch_tokens,
             tick=lambda done: self.stop.poll(),
-        )[0]
+        )
