@@ -21,6 +21,7 @@ from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
+from regard.training.ranks import is_first, joined
 from regard.training.sinks import ConsoleSink
 from regard.training.stopping import Stop
 
@@ -133,7 +134,7 @@ def train(
         raise RecipeError(
             f"{overrides[0]!r}: overrides are for a recipe file; change the Recipe object instead"
         )
-    console, stop = None if quiet else ConsoleSink(), Stop()
+    console, stop = None if quiet or not is_first() else ConsoleSink(), Stop()
     if not fresh and is_finished(recipe):
         if console is not None:
             console.already_finished(recipe.run)
@@ -141,7 +142,8 @@ def train(
     try:
         with (
             stop.listening(),
-            prepare(recipe, fresh=fresh, accept_changes=accept_changes, stop=stop) as prepared,
+            joined(pick_device(recipe.train.device)) as ranks,
+            prepare(recipe, fresh=fresh, accept_changes=accept_changes, stop=stop, ranks=ranks) as prepared,
         ):
             for event in prepared.events():
                 if console is not None:

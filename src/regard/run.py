@@ -9,6 +9,7 @@ runs/NAME/recipe.json     the recipe as it was understood
           lock            who is training, while somebody is
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from regard.training.evaluate import evaluate
 from regard.training.events import Event, Finished, Prepared, Scoring, SetAside
 from regard.training.journal import Journal
 from regard.training.loop import run
+from regard.training.ranks import Ranks
 from regard.training.state import Training
 from regard.training.stopping import Stop
 
@@ -64,6 +66,10 @@ class Run:
     def events(self) -> Iterator[Event]:
         """Train; write the journal; at the end score, and save the model folder."""
         plan, training = self.recipe.train, self.training
+        if not training.ranks.first:  # rank 0 speaks and writes for all
+            yield from run(training)
+            training.ranks.told()
+            return
         journal = Journal(self.folder / "metrics.jsonl", plan.log_every, training.progress.step)
         yield Prepared(
             run=self.folder,
@@ -83,6 +89,7 @@ class Run:
                 if self.test is not None:
                     yield Scoring(event.step, "test")
                 self.finish(event)
+                training.ranks.told(True)  # the others may load it
             yield event
 
     def finish(self, event: Finished) -> None:
@@ -118,21 +125,27 @@ def prepare(
     fresh: bool = False,
     accept_changes: bool = False,
     stop: Stop | None = None,
+    ranks: Ranks | None = None,
 ) -> Run:
     """Take the folder, read the data, learn the vocabulary, build the model; or go on where the run stands.
 
     `base` is where paths start; `fresh` sets a run that is there aside. Every split is read and encoded
     here: a fault in the test data must not wait for the end of training.
     """
-    folder = base / recipe.run
-    if fresh:
-        set_aside_run(folder)
+    folder, ranks = base / recipe.run, ranks or Ranks()
     with ExitStack() as held:
-        held.enter_context(locked(folder))
-        begun = _begun(folder)
+        begun, accepted = True, []
+        if ranks.first:
+            if fresh:
+                set_aside_run(folder)
+            held.enter_context(locked(folder))
+            begun = _begun(folder)
         device = pick_device(recipe.train.device)
         rows = _read(recipe, base)
-        accepted = _compare(folder, recipe, base, accept_changes) if begun else []
+        if not ranks.first:
+            ranks.told()  # the vocabulary is on the disk
+        elif begun:
+            accepted = _compare(folder, recipe, base, accept_changes)
         kind: type[AnyTask] = TASKS[recipe.task.kind]
         task = kind.load(recipe.task, folder / "task") if begun else kind.fit(recipe.task, rows["train"])
         encoded = {split: task.encode(split_rows) for split, split_rows in rows.items()}
@@ -152,7 +165,9 @@ def prepare(
             )
         if not begun:
             _create(folder, recipe, task, base)
-        training = assemble(recipe, task, train, encoded["valid"], folder, device)
+        if ranks.first:
+            ranks.told(True)
+        training = assemble(recipe, task, train, encoded["valid"], folder, device, ranks)
         training.stop = stop or training.stop
         aside = training.resume()
         if accepted:
@@ -217,6 +232,7 @@ def assemble(
     valid: Sequence[Any],
     folder: Path,
     device: torch.device,
+    ranks: Ranks | None = None,
 ) -> Training:
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
     if recipe.train.threads is not None:
@@ -233,6 +249,7 @@ def assemble(
         recipe.seed,
         device,
         d_model=recipe.model.d_model,
+        ranks=ranks or Ranks(),
     )
 
 
@@ -243,7 +260,7 @@ def read_split(recipe: Recipe, files: Sequence[str], base: Path) -> Iterator[Row
 def pick_device(name: str) -> torch.device:
     if name == "auto":
         if torch.cuda.is_available():
-            return torch.device("cuda")
+            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         if torch.device(name).type == "meta":

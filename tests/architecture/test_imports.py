@@ -51,7 +51,7 @@ MAY_IMPORT = {
     # what users touch
     "serve": "regard api errors",
     "cli": "regard api describe doctor draft machine serve recipe tasks.task data errors __version__"
-    " training.stopping plain"
+    " training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }

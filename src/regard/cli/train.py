@@ -24,14 +24,18 @@ def train(
     Stop it at any time (Ctrl-C, a signal, a power cut): the same command goes on where it was.
     """
     import regard
+    from regard.training.ranks import is_first
     from regard.training.stopping import Interrupted
 
     described = regard.Recipe.read(recipe, overrides or ())
     try:
         trained = regard.train(described, fresh=fresh, accept_changes=accept_changes)
     except Interrupted as stopped:
-        console.line("interrupted; the same command goes on from here", console=console.ERR)
+        if is_first():
+            console.line("interrupted; the same command goes on from here", console=console.ERR)
         raise typer.Exit(128 + stopped.signum) from None
+    if not is_first():
+        return
     console.scores(trained.metrics["scores"])
     console.OUT.print()
     next_commands(described.run)

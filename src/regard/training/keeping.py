@@ -25,22 +25,31 @@ ROLLBACKS = 3
 
 def save(training: Training) -> Iterator[Event]:
     """Write a checkpoint and forget old ones; keep on training when the disk refuses, for a while."""
-    training.advance(threads=torch.get_num_threads())
-    training.saved_when = time.perf_counter()
+    training.advance(threads=torch.get_num_threads(), seconds=training.seconds)
+    training.started, training.saved_seconds = time.perf_counter(), training.progress.seconds
+    step = training.progress.step
+    if why := training.ranks.told(_written(training) if training.ranks.first else None):
+        training.failed_saves += 1
+        yield SaveFailed(step, why, training.failed_saves)
+        if training.failed_saves == FAILED_SAVES:
+            raise RunError(_no_room(training, why))
+        return
+    training.failed_saves, training.saved_at = 0, step
+    yield Saved(step, checkpoint.folder_of(training.checkpoints, step))
+
+
+def _written(training: Training) -> str:
+    """Why the checkpoint could not be written; nothing when it was."""
     progress, root = training.progress, training.checkpoints
     try:
-        path = checkpoint.save(root, training.model, training.optimizer, progress)
-    except (OSError, SafetensorError) as error:
-        why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        training.failed_saves += 1
-        yield SaveFailed(progress.step, why, training.failed_saves)
-        if training.failed_saves == FAILED_SAVES:
-            raise RunError(_no_room(training, why)) from error
-        return
-    training.failed_saves, training.saved_at = 0, progress.step
+        checkpoint.save(root, training.model, training.optimizer, progress)
+    except OSError as error:
+        return error.strerror or str(error)
+    except SafetensorError as error:
+        return str(error)
     two_newest = checkpoint.saved_steps(root)[-2:]
     checkpoint.prune(root, {*two_newest, *progress.recent, progress.best_step})
-    yield Saved(progress.step, path)
+    return ""
 
 
 def _no_room(training: Training, why: str) -> str:
@@ -93,8 +102,7 @@ def choose(training: Training, reason: str) -> Finished:
 def roll_back(training: Training) -> Iterator[Event]:
     """Back to the newest checkpoint, from where the bad batches are passed over; give up when it recurs."""
     before = training.progress
-    steps = checkpoint.saved_steps(training.checkpoints)
-    newest, aside = checkpoint.newest_whole(training.checkpoints, steps)
+    newest, aside = training.newest()
     yield from aside
     if before.rollbacks == ROLLBACKS or newest is None:
         places = ", ".join(f"{number} of epoch {epoch + 1}" for epoch, number in before.bad)
@@ -104,10 +112,8 @@ def roll_back(training: Training) -> Iterator[Event]:
             f"and {before.skipped} updates left out; try a smaller train.lr or a longer train.warmup, and "
             "look at the rows that metrics.jsonl lists"
         )
-    restored = checkpoint.restore(training.checkpoints, newest, training.model, training.optimizer)
-    training.saved_at = newest
     training.progress = replace(
-        restored,
+        training.restore(newest),
         seconds=before.seconds,
         skipped=before.skipped,
         bad=(),

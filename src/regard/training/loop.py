@@ -42,14 +42,17 @@ def run(training: Training) -> Iterator[Event]:
                     break
                 if _save_due(training):
                     yield from save(training)
-                training.stop.poll()
+                training.agree()
+                if training.signal:
+                    raise Interrupted(training.signal)
                 yield from _step(training)
         except Interrupted:
             if training.saved_at != training.progress.step:
                 yield from save(training)
             raise
-    yield Scoring(training.progress.step, "valid")
-    yield choose(training, reason)
+    if training.ranks.first:
+        yield Scoring(training.progress.step, "valid")
+        yield choose(training, reason)
 
 
 def _step(training: Training) -> Iterator[Event]:
@@ -68,7 +71,7 @@ def _step(training: Training) -> Iterator[Event]:
         training.advance(**after, step=step, bad=())
         unit, count = next(iter(counts.items()))
         share = _share(plan, training.progress, training.total_steps)
-        yield Step(step, epoch, loss, lr, grad_norm, count, unit, training.progress.seconds, share)
+        yield Step(step, epoch, loss, lr, grad_norm, count, unit, training.seconds, share)
         return
     bad = (*progress.bad, (epoch, number))
     training.advance(**after, step=step, bad=bad, skipped=progress.skipped + 1)
@@ -84,21 +87,29 @@ def update(
 
     It is taken if loss and gradient are finite; else weights and moments stay exactly as they were.
     """
-    torch.manual_seed(int(np.random.SeedSequence((training.seed, step)).generate_state(1, np.uint64)[0]))
+    ranks = training.ranks
+    torch.manual_seed(_seed(training.seed, step, ranks.rank))
+    own = ranks.share(indices)
     batches = [
         training.task.collate([training.train[i] for i in part]).to(training.device)
-        for part in split(indices, training.plan.accumulate)
+        for part in split(
+            own or indices[:1], training.plan.accumulate
+        )  # without a row, go through the motions
     ]
-    counts: dict[str, int] = {}
-    for batch in batches:
+    counts = dict.fromkeys(batches[0].counts, 0)
+    for batch in batches if own else ():
         for name, count in batch.counts.items():
-            counts[name] = counts.get(name, 0) + count
+            counts[name] += count
+    counts = {name: int(total) for name, total in ranks.sums(counts).items()}
     training.optimizer.zero_grad(set_to_none=True)
     shown = 0.0
-    for batch in batches:
-        loss = training.task.loss(training.model, batch)
-        loss.objective(counts).backward()  # type: ignore[no-untyped-call]
-        shown += sum(float(value) / counts[name] for name, value in loss.shown.items())
+    for number, batch in enumerate(batches, 1):
+        with ranks.summing(training.parallel, number == len(batches)):
+            loss = training.task.loss(training.parallel, batch)
+            objective = loss.objective(counts) * (ranks.world if own else 0)
+            objective.backward()  # type: ignore[no-untyped-call]
+        shown += sum(float(value) / counts[name] for name, value in loss.shown.items()) if own else 0.0
+    shown = ranks.sums({"loss": shown})["loss"]
     limit = training.plan.clip_norm or float("inf")
     norm = float(nn.utils.clip_grad_norm_(training.model.parameters(), limit))
     finite = math.isfinite(shown) and math.isfinite(norm)
@@ -109,10 +120,31 @@ def update(
     return shown, norm, counts, finite
 
 
+def _seed(seed: int, step: int, rank: int) -> int:
+    """Of the random numbers of one step; every rank drops other units."""
+    entropy = (seed, step, rank) if rank else (seed, step)
+    return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
+
+
+def _score(training: Training) -> dict[str, float]:
+    """Rank 0 scores, the others wait; a signal that cuts it short stops them all."""
+    told: dict[str, Any] = {}
+    if training.ranks.first:
+        try:
+            told = {"metrics": training.score()[0]}
+        except Interrupted as stopped:
+            told = {"signal": stopped.signum}
+    told = training.ranks.told(told)
+    if "signal" in told:
+        raise Interrupted(told["signal"])
+    metrics: dict[str, float] = told["metrics"]
+    return metrics
+
+
 def _validate(training: Training) -> Iterator[Event]:
     """Score, note whether it is the best so far, save."""
     before, began = training.progress, time.perf_counter()
-    metrics, _ = training.score()
+    metrics = _score(training)
     score = metrics[training.task.metric]
     best = before.best_score is None or score > before.best_score
     noted = (
@@ -120,7 +152,7 @@ def _validate(training: Training) -> Iterator[Event]:
     )
     recent = (*before.recent, before.step)[-training.plan.average :]
     training.advance(recent=recent, **noted)
-    yield Evaluated(before.step, metrics, best, training.progress.seconds, time.perf_counter() - began)
+    yield Evaluated(before.step, metrics, best, training.seconds, time.perf_counter() - began)
     yield from save(training)
     if best and training.saved_at != before.step:  # weights that could not be kept cannot be the best
         training.advance(best_score=before.best_score, best_step=before.best_step)
@@ -133,7 +165,7 @@ def _due(plan: TrainConfig, progress: Progress) -> bool:
 def _save_due(training: Training) -> bool:
     plan, step = training.plan, training.progress.step
     by_step = plan.save_every is not None and step % plan.save_every == 0
-    by_time = time.perf_counter() - training.saved_when >= 60 * plan.save_minutes
+    by_time = training.progress.seconds - training.saved_seconds >= 60 * plan.save_minutes
     return step != training.saved_at and (by_step or by_time)
 
 

@@ -19,6 +19,7 @@ from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
 from regard.training.evaluate import evaluate
 from regard.training.events import SetAside
+from regard.training.ranks import Ranks
 from regard.training.stopping import Stop
 
 
@@ -33,6 +34,7 @@ class Training:
     seed: int
     device: torch.device
     d_model: int
+    ranks: Ranks = field(default_factory=Ranks)
     stop: Stop = field(default_factory=Stop)
     progress: Progress = field(default_factory=Progress)
 
@@ -47,8 +49,12 @@ class Training:
             weight_decay=self.plan.weight_decay,
             fused=True,
         )
+        self.parallel = self.ranks.parallel(self.model)
+        """The model as it is trained: what goes through it is summed over the ranks on its way back."""
+        self.signal = 0
+        """The signal that was heard, agreed by all ranks."""
         self.saved_at: int | None = None
-        self.saved_when = time.perf_counter()
+        self.saved_seconds = 0.0
         self.failed_saves = 0
         self.batches = lru_cache(maxsize=1)(
             lambda epoch: epoch_batches(self.sizes, self.plan.batch_tokens, self.seed, epoch)
@@ -68,17 +74,37 @@ class Training:
 
     def advance(self, **changes: Any) -> None:
         """Where training stands now."""
-        self.progress = replace(self.progress, **changes, seconds=self.seconds)
-        self.started = time.perf_counter()
+        self.progress = replace(self.progress, **changes)
+
+    def agree(self) -> None:
+        """All ranks go by the slowest clock, and by the signal that any of them heard."""
+        agreed = self.ranks.most({"signal": float(self.stop.heard or 0), "seconds": self.seconds})
+        self.advance(seconds=agreed["seconds"])
+        self.started, self.signal = time.perf_counter(), int(agreed["signal"])
+
+    def newest(self) -> tuple[int | None, list[SetAside]]:
+        """The newest whole checkpoint, as rank 0 finds it."""
+        aside: list[SetAside] = []
+        step: int | None = None
+        if self.ranks.first:
+            steps = checkpoint.saved_steps(self.checkpoints)
+            step, aside = checkpoint.newest_whole(self.checkpoints, steps)
+        return self.ranks.told(step), aside
+
+    def restore(self, step: int) -> Progress:
+        """Weights and moments of that checkpoint; where training stood then."""
+        self.saved_at = step
+        progress = checkpoint.restore(self.checkpoints, step, self.model, self.optimizer)
+        self.saved_seconds = progress.seconds
+        return progress
 
     def resume(self) -> list[SetAside]:
         """Go back to the newest whole checkpoint, if any, and to its threads: bits depend on them."""
-        durable.mend(self.checkpoints)
-        steps = checkpoint.saved_steps(self.checkpoints)
-        newest, aside = checkpoint.newest_whole(self.checkpoints, steps)
+        if self.ranks.first:
+            durable.mend(self.checkpoints)
+        newest, aside = self.newest()
         if newest is not None:
-            self.progress = checkpoint.restore(self.checkpoints, newest, self.model, self.optimizer)
-            self.saved_at = newest
+            self.progress = self.restore(newest)
             torch.set_num_threads(self.plan.threads or self.progress.threads)
         elif aside:
             raise CheckpointError(
@@ -88,7 +114,7 @@ class Training:
         return aside
 
     def score(self, *, thorough: bool = False) -> tuple[dict[str, float], Tally]:
-        """Metrics on the validation data, by the quick search or as the recipe searches."""
+        """Metrics on the validation data, by the quick search or as the recipe searches; on this rank."""
         return evaluate(
             self.task,
             self.model,

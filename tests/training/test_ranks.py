@@ -1,0 +1,166 @@
+"""Several processes: the same training as one; they stop together and go on in any number."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+import torch
+
+from regard.training.ranks import Ranks, joined
+from small_runs import write_recipe
+
+TESTS = Path(__file__).parents[1]
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+
+
+def torchrun(processes: int, *arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
+    return subprocess.run(
+        [str(part) for part in (*command, *arguments)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=300,
+    )
+
+
+@lru_cache
+def trained(processes: int, dtype: str, accumulate: int, steps: int = 50) -> list[dict[str, Any]]:
+    """What every rank saw."""
+    folder = Path(mkdtemp())
+    job = (TESTS / "rank_job.py", folder, dtype, accumulate, steps)
+    if processes == 1:
+        subprocess.run([sys.executable, *map(str, job)], env=ENVIRONMENT, check=True)
+    else:
+        torchrun(processes, *job)
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(processes)]
+
+
+def flat(numbers: list[list[float]]) -> torch.Tensor:
+    return torch.tensor(list(chain.from_iterable(numbers)), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("processes", "accumulate"), [(2, 1), (2, 3), (4, 1), (4, 3)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 1e-4)])
+def test_many_processes_are_one(processes: int, accumulate: int, dtype: str, tolerance: float) -> None:
+    [alone] = trained(1, dtype, 1)
+    together = trained(processes, dtype, accumulate)
+    assert len(alone["losses"]) == 50
+    for rank in together:
+        assert rank["losses"] == pytest.approx(alone["losses"], abs=tolerance)
+        torch.testing.assert_close(flat(rank["gradients"]), flat(alone["gradients"]), rtol=0, atol=1e-6)
+    assert all(rank["losses"] == together[0]["losses"] for rank in together)
+
+
+def test_a_batch_is_shared_without_rest() -> None:
+    for n_rows in range(9):
+        rows = list(range(n_rows))
+        for world in (1, 2, 3, 5):
+            parts = [Ranks(rank, world).share(rows) for rank in range(world)]
+            assert list(chain.from_iterable(parts)) == rows
+            assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_alone_without_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with joined(torch.device("cpu")) as ranks:
+        assert (ranks.rank, ranks.world, ranks.first) == (0, 1, True)
+        assert ranks.told({"a": [1]}) == {"a": [1]}
+        assert ranks.sums({"x": 2}) == ranks.most({"x": 2}) == {"x": 2}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = write_recipe(tmp_path)
+    text = path.read_text("utf-8").replace("max_steps = 4", "max_steps = 300\nsave_every = 5")
+    path.write_text(text.replace("eval_every = 2", "eval_every = 150"), "utf-8")
+    return path
+
+
+def going_on(recipe: Path, processes: int) -> str:
+    """The same command again; what it said."""
+    said = torchrun(processes, "-m", "regard", "train", recipe)
+    assert (recipe.parent / "run" / "model" / "config.json").is_file()
+    assert not (recipe.parent / "run" / "lock").exists()
+    return said.stderr
+
+
+def begun(recipe: Path, *launch: object) -> subprocess.Popen[str]:
+    """A training of two processes that has saved something."""
+    command = [sys.executable, "-m", "torch.distributed.run", *launch, "-m", "regard", "train", recipe]
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while not list((recipe.parent / "run" / "checkpoints").glob("step-0000001*")):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    return process
+
+
+ONE_NODE = ("--standalone", "--nproc-per-node", 2)
+
+
+def test_rank_0_speaks_for_all(recipe: Path) -> None:
+    said = torchrun(2, "-m", "regard", "train", recipe, "train.max_steps=4")
+    assert said.stderr.count("finished at step 4") == 1
+    assert said.stdout.count("now try:") == 1
+    assert said.stderr.count("going on") == 0
+
+
+def test_a_killed_rank_ends_all_and_the_same_command_goes_on_with_fewer(recipe: Path) -> None:
+    process = begun(recipe, *ONE_NODE)
+    os.kill(json.loads((recipe.parent / "run" / "lock").read_text())["pid"], signal.SIGKILL)
+    process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "going on from step" in going_on(recipe, 1)
+
+
+def test_a_signal_stops_all_and_the_same_command_goes_on_with_more(recipe: Path) -> None:
+    process = begun(recipe, *ONE_NODE)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert said.count("interrupted; the same command goes on from here") == 1
+    assert "going on from step" in going_on(recipe, 4)
+
+
+def test_two_nodes_meet_one_dies_and_both_go_on(recipe: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    node = (
+        "--nnodes",
+        2,
+        "--nproc-per-node",
+        1,
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        f"127.0.0.1:{port}",
+    )
+    node = (*node, "--rdzv-conf", "join_timeout=60,close_timeout=5", "--local-addr", "127.0.0.1")
+    command = [sys.executable, "-m", "torch.distributed.run", *node, "-m", "regard", "train", recipe]
+    other = subprocess.Popen(
+        [str(part) for part in command], env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    first = begun(recipe, *node)
+    os.killpg(other.pid, signal.SIGKILL)
+    other.wait()
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=120)
+    assert "going on from step" in going_on(recipe, 2)
