@@ -89,7 +89,8 @@ def test_invalid_utf8(refused: Call, recipe: Path, home: Path) -> None:
     (home / "a.tsv").write_bytes("one\t一\n".encode() + "two\t二是二\n".encode("gb18030"))
     assert refused("train", recipe, "data.train=a.tsv") == (
         "a.tsv:2: byte 5 of the line (0xb6) is not valid utf-8; the line is valid gb18030: "
-        'set data.encoding = "gb18030" (for init: --encoding gb18030) or convert the file to UTF-8'
+        'say so with data.encoding = "gb18030" in the recipe or --encoding gb18030, '
+        "or convert the file to UTF-8"
     )
 
 

@@ -183,3 +183,23 @@ def test_streams_that_are_not_there(translator: Path, closed: str) -> None:
     said = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert "Traceback" not in said.stderr
     assert said.returncode == (2 if closed == ">/dev/full" else 0)
+
+
+def test_a_table_laid_out_as_for_training(call: Call, classifier: Path, translator: Path, home: Path) -> None:
+    (home / "new.csv").write_text('label,text\n,good film 1\n,"bad, film 2"\n', "utf-8")
+    asked = call("predict", classifier, "--file", "new.csv", "--json").stdout
+    assert [json.loads(line)["input"] for line in asked.splitlines()] == ["good film 1", "bad, film 2"]
+    (home / "new.tsv").write_text("one\t一\ntwo\t二\n", "utf-8")
+    asked = call("predict", translator, "--file", "new.tsv", "--json").stdout
+    assert [json.loads(line)["input"] for line in asked.splitlines()] == ["一", "二"], (
+        "column 2, as in the recipe"
+    )
+
+
+def test_a_file_in_another_encoding(call: Call, translator: Path, home: Path) -> None:
+    (home / "gb.txt").write_bytes("一二\n三四五六七\n".encode("gb18030"))
+    refused = call("predict", translator, "--file", "gb.txt")
+    assert refused.exit_code == 2
+    assert "--encoding gb18030" in refused.stderr
+    asked = call("predict", translator, "--file", "gb.txt", "--encoding", "gb18030", "--json").stdout
+    assert json.loads(asked.splitlines()[1])["input"] == "三四五六七"

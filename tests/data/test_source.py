@@ -158,7 +158,7 @@ def test_declared_encodings(tmp_path: Path, encoding: str, suffix: str) -> None:
         (
             "fine\nHi 我知道\n".encode("gb18030"),
             r"^a\.txt:2: byte 4 of the line \(0xce\) is not valid utf-8; "
-            r'the line is valid gb18030: set data\.encoding = "gb18030" \(for init',
+            r'the line is valid gb18030: say so with data\.encoding = "gb18030" in',
         ),
         ("我知道\n".encode("utf-16"), r'a\.txt:1: byte 1 of the line \(0xff\).*data\.encoding = "utf-16"'),
         (

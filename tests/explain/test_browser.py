@@ -191,7 +191,7 @@ def test_tab_reaches_every_control_and_one_thumbnail(open_page, translation):
 def test_chinese_by_the_browser_and_by_the_switch(open_page, translation):
     page = open_page(translation, locale="zh-CN")
     expect(page.locator("h1")).to_have_text("模型看了哪里")
-    assert chosen(page) == "解码器 第 4 层: 译文 → 源文"
+    assert chosen(page) == "解码器 第 4 层: 译文 → 原文"
     expect(page.locator("#measured")).to_have_text(translation.trust.in_chinese)
     page.get_by_role("button", name="English").click()
     expect(page.locator("h1")).to_have_text("What the model looked at")

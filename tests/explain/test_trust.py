@@ -31,7 +31,7 @@ def test_the_sentence_gives_the_three_costs():
     weights_TK, drop_KT = planted(seed=2)
     _, trust = rate([weights_TK], drop_KT)
     most = drop_KT.max(0).mean()
-    assert f"changes a word of the answer by {most:.2f} nats" in trust.sentence
+    assert f"changes the log-probability of a word of the answer by {most:.2f} on" in trust.sentence
     assert (
         f"a piece at random by {np.abs(drop_KT).mean():.2f}, the one that matters most by {most:.2f}"
         in trust.sentence
@@ -70,3 +70,13 @@ def test_a_piece_that_speaks_against_the_answer_matters_too():
     weights_TK, drop_KT = planted(seed=6)
     _, trust = rate([weights_TK], -drop_KT)
     assert trust.score == pytest.approx(1.0)
+
+
+def test_a_short_input_cannot_tell():
+    """Of two pieces shuffled weights find the better one every other time."""
+    change_KT = np.array([[2.0], [0.1]])
+    _, trust = rate([np.array([[0.9, 0.1]])], change_KT)
+    assert trust.score is None
+    assert "too few pieces here" in trust.sentence
+    assert "changes the log-probability of the answer by 2.00" in trust.sentence
+    assert "词元太少" in trust.in_chinese

@@ -1,6 +1,8 @@
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import tee
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from regard.plain import one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.data.source import Column
     from regard.tasks.task import Prediction
 
 
@@ -23,7 +26,15 @@ def predict(
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Texts to answer, one a line; plain or .gz."),
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="Texts to answer: one a line, or a .csv, .tsv, .jsonl like the training data; or .gz.",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of the file; by default that of the training data.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines: input, answer, scores.")] = False,
     beam: Annotated[
@@ -43,14 +54,18 @@ def predict(
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
     trained = regard.load(run)
+    if file is not None:
+        lines = partial(_file_texts, file, *_layout(run, file, trained.task.roles[0], encoding))
+    else:
+        lines = partial(_typed_texts, encoding or "utf-8")
     search = {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     typed = not texts and file is None and sys.stdin.isatty()
     if typed:
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
-    total = len(texts) if texts else sum(1 for _ in _lines(file)) if file else None
+    total = len(texts) if texts else sum(1 for _ in lines()) if file else None
     cut = 0
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
-        for number, (text, answer) in enumerate(_answers(trained, texts or _lines(file), search, typed), 1):
+        for number, (text, answer) in enumerate(_answers(trained, texts or lines(), search, typed), 1):
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
             else:
@@ -63,10 +78,33 @@ def predict(
         console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)
 
 
-def _lines(file: str | None) -> Iterator[str]:
-    from regard.data.lines import lines, stream_lines
+def _layout(run: Path, file: str, role: str, encoding: str | None) -> "tuple[dict[str, Column | None], str]":
+    """The texts' column and the encoding, as in the run's recipe where that speaks of such files."""
+    from regard.data.source import file_format
+    from regard.recipe import Recipe
 
-    return stream_lines(sys.stdin.buffer, "standard input") if file is None else lines(file)
+    path = run / "recipe.json"
+    if not path.is_file():
+        return {role: None}, encoding or "utf-8"
+    data = Recipe.read(path).data
+    alike = file_format(file) == file_format(data.train[0])
+    return {role: data.columns.get(role) if alike else None}, encoding or data.encoding
+
+
+def _file_texts(file: str, column: "dict[str, Column | None]", encoding: str) -> Iterator[str]:
+    from regard.data.lines import lines
+    from regard.data.source import file_format, read_rows
+
+    if file_format(file) == "text":
+        return lines(file, encoding=encoding)
+    (role,) = column
+    return (row.fields[role] for row in read_rows([file], column, encoding=encoding))
+
+
+def _typed_texts(encoding: str) -> Iterator[str]:
+    from regard.data.lines import stream_lines
+
+    return stream_lines(sys.stdin.buffer, "standard input", encoding=encoding)
 
 
 def _answers(

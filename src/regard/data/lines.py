@@ -171,8 +171,8 @@ def _wrong_bytes(where: str, line: str, index: int, codec: str, encoding: str) -
         remedy = "the file is gzip-compressed, so its name must end in .gz"
     elif likely:
         remedy = (
-            f'the line is valid {likely}: set data.encoding = "{likely}" (for init: --encoding {likely}) '
-            "or convert the file to UTF-8"
+            f'the line is valid {likely}: say so with data.encoding = "{likely}" in the recipe or '
+            f"--encoding {likely}, or convert the file to UTF-8"
         )
     else:
         remedy = 'declare the encoding (such as data.encoding = "gb18030") or convert the file to UTF-8'

@@ -32,7 +32,7 @@ def draw(explanation: "Explanation", attention: "AttentionMap", head: int | None
     picture = Element("g")
     compose = _words if len(attention.rows) == 1 else _grid
     width, bottom = compose(picture, attention, weights_QK)
-    width = max(width, min(_PROSE_WIDTH, ems(visible(title)) * _TITLE + 2 * _MARGIN))
+    width = max(width, min(_PROSE_WIDTH, 1.05 * ems(visible(title)) * _TITLE + 2 * _MARGIN))
     inner = width - 2 * _MARGIN
 
     text(picture, shortened(visible(title), inner / _TITLE), _MARGIN, 36, size=_TITLE, weight=600)

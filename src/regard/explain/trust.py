@@ -32,8 +32,9 @@ def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:
     without_top = float(np.take_along_axis(change_KT, top_MT[best][None], axis=0).mean())
     changes = without_top, float(change_KT.mean()), float(change_KT.max(0).mean())
     share = float(shares_M[best])
-    english, chinese = _sentences(changes, share, chance, len(maps_QK))
-    return best, Trust(english, share if share > chance else 0.0, chinese)
+    english, chinese = _sentences(changes, share, chance, (len(maps_QK), n_tokens))
+    score = {"unsure": None, "none": 0.0}.get(_verdict(share, chance), share)
+    return best, Trust(english, score, chinese)
 
 
 def _shares(top_MT: NDArray[np.integer], change_KT: Floats) -> Floats:
@@ -45,7 +46,13 @@ def _shares(top_MT: NDArray[np.integer], change_KT: Floats) -> Floats:
     return shares
 
 
+TOO_FEW = 0.9
+"""Where shuffled weights come this near to the best, an input has too few pieces to tell anything."""
 VERDICTS = {
+    "unsure": (
+        "there are too few pieces here to tell good weights from lucky ones",
+        "词元太少，分不清是看得准还是碰巧",
+    ),
     "none": (
         "no better than shuffled weights, so do not read them as reasons",
         "并不比打乱的权重更好，不要把它当作理由",
@@ -55,21 +62,31 @@ VERDICTS = {
 }
 
 
+def _verdict(share: float, chance: float) -> str:
+    if chance > TOO_FEW:
+        return "unsure"
+    if share <= chance:
+        return "none"
+    return "part" if share < 0.5 else "most"
+
+
 def _sentences(
-    changes: tuple[float, float, float], share: float, chance: float, n_maps: int
+    changes: tuple[float, float, float], share: float, chance: float, shape: tuple[int, int]
 ) -> tuple[str, str]:
-    """The same in English and in Chinese."""
+    """The same in English and in Chinese, for so many maps and so many tokens of the answer."""
     top, mean, most = changes
-    verdict, in_chinese = VERDICTS["none" if share <= chance else "part" if share < 0.5 else "most"]
+    n_maps, n_tokens = shape
+    verdict, in_chinese = VERDICTS[_verdict(share, chance)]
+    answer, of_answer = ("a word of the answer", "答案中每个词") if n_tokens > 1 else ("the answer", "答案")
     shown = f" Shown first is the map, of {n_maps}, that does best." if n_maps > 1 else ""
     first = f"先显示的是 {n_maps} 张图中最好的一张。" if n_maps > 1 else ""
     return (
-        "Measured on this input: leaving out the piece it looks at most changes a word of the answer by "
-        f"{top:.2f} nats on average; a piece at random by {mean:.2f}, the one that matters most by "
+        "Measured on this input: leaving out the piece it looks at most changes the log-probability of "
+        f"{answer} by {top:.2f} on average; a piece at random by {mean:.2f}, the one that matters most by "
         f"{most:.2f}. So the weights go {share:.0%} of the way from random to best (shuffled ones below "
         f"{chance:.0%} in 95 % of cases): {verdict}.{shown}",
-        f"对这条输入的实测：去掉权重最大的片段，答案中每个词的对数概率平均改变 {top:.2f} 奈特；"
-        f"随机去掉一个片段改变 {mean:.2f}，去掉最要紧的片段改变 {most:.2f}。"
+        f"对这条输入的实测：去掉权重最大的词元，{of_answer}的对数概率平均改变 {top:.2f}；"
+        f"随机去掉一个词元改变 {mean:.2f}，去掉最要紧的词元改变 {most:.2f}。"
         f"从随机（0%）到最佳（100%），注意力权重达到 {share:.0%}"
         f"（打乱的权重在 95% 的情况下低于 {chance:.0%}）：{in_chinese}。{first}",
     )
