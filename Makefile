@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check format bench-speed bench-bottleneck soak clean
+.PHONY: install install-browser demo test check format bench-speed bench-bottleneck bench-growth soak clean
 
 install: $(VENV)/.installed
 
@@ -45,6 +45,9 @@ bench-speed: install
 bench-bottleneck: install
 	test -e multi30k || ln -s $(DATA) multi30k
 	$(BIN)/python bench/bottleneck.py
+
+bench-growth: install
+	$(BIN)/python bench/growth.py --data $(DATA) --append bench/RESULTS.md
 
 # Hundreds of real kills: at random moments and at every named moment of a save.
 soak: install

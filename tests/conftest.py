@@ -1,7 +1,11 @@
-"""What all tests share: a fixed seed and one thread. Tiny models and corpora are in tiny.py."""
+"""What all tests share: a fixed seed, one thread, a real browser. Tiny models and corpora are in tiny.py."""
+
+import shutil
+from collections.abc import Iterator
 
 import pytest
 import torch
+from playwright.sync_api import Browser, sync_playwright
 
 torch.set_num_threads(1)  # tiny tensors, and bits that do not depend on the machine
 
@@ -9,3 +13,18 @@ torch.set_num_threads(1)  # tiny tensors, and bits that do not depend on the mac
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(20170612)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.fail(
+            "the page is tested in chromium; install it with: apt-get install chromium (make install-browser)"
+        )
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield launched
+        launched.close()

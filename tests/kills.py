@@ -104,9 +104,9 @@ class Trial:
         journal = os.open(self.folder / "steps", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         update = loop.update
 
-        def noting(training: Any, indices: list[int], step: int, lr: float) -> Any:
-            result = update(training, indices, step, lr)
-            os.write(journal, f"{json.dumps([step, indices])}\n".encode())
+        def noting(training: Any, load: Any, step: int, lr: float) -> Any:
+            result = update(training, load, step, lr)
+            os.write(journal, f"{json.dumps([step, load.indices])}\n".encode())
             return result
 
         loop.update = noting

@@ -19,43 +19,19 @@ from regard.errors import DataError, RecipeError, RunError
 from regard.run import prepare
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 from regard.training.events import Saved
-from tiny import classifier, mirrored, planted, rnn, stirred, transformer
+from tiny import (
+    TOKENIZER,
+    classifier,
+    classifying,
+    mirrored,
+    planted,
+    rnn,
+    stirred,
+    transformer,
+    translating,
+)
 
-TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
 CPU = torch.device("cpu")
-
-
-def recipe(
-    folder: Path, data: dict[str, Any], model: dict[str, Any], task: str, **train: Any
-) -> regard.Recipe:
-    return regard.Recipe.parse(
-        {
-            "run": str(folder / "run"),
-            "task": {"kind": task, "tokenizer": TOKENIZER},
-            "data": data,
-            "model": model,
-            "train": {"max_steps": 4, "batch_tokens": 200, "warmup": 3, "log_every": 1, "device": "cpu"}
-            | train,
-        }
-    )
-
-
-def translating(folder: Path, **train: Any) -> regard.Recipe:
-    data = {
-        "train": mirrored(folder, 43),
-        "valid": mirrored(folder, 7, "valid"),
-        "test": mirrored(folder, 5, "test"),
-    }
-    return recipe(folder, data, transformer().model_dump(), "translate", **train)
-
-
-def classifying(folder: Path, **train: Any) -> regard.Recipe:
-    data = {
-        "train": planted(folder, 43),
-        "valid": planted(folder, 7, "valid"),
-        "test": planted(folder, 5, "test"),
-    }
-    return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +70,7 @@ def test_training_leaves_a_whole_run_folder(tmp_path: Path) -> None:
         "metrics.jsonl",
         "model",
         "recipe.json",
+        "report.html",
         "task",
     ]
     assert regard.Recipe.read(run / "recipe.json") == given
@@ -182,7 +159,7 @@ def test_fresh_gives_the_old_run_another_name(tmp_path: Path) -> None:
     given = translating(tmp_path, max_steps=1)
     for _ in range(3):
         regard.train(given, fresh=True, quiet=True)
-    folders = sorted(path.name for path in tmp_path.iterdir() if path.is_dir())
+    folders = sorted(path.name for path in tmp_path.glob("run*"))
     assert folders == ["run", "run.old-1", "run.old-2"]
     for folder in folders:
         assert regard.load(tmp_path / folder, "cpu").metrics["step"] == 1

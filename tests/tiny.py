@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import regard
 from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
 
 DIMS = Dims(source_vocab=17, target_vocab=19, classes=5)
@@ -109,3 +110,39 @@ def planted(folder: Path, n_lines: int, name: str = "train", *, longest: int = 5
     path = folder / f"{name}.csv"
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return [str(path)]
+
+
+TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
+
+
+def recipe(
+    folder: Path, data: dict[str, Any], model: dict[str, Any], task: str, **train: Any
+) -> regard.Recipe:
+    return regard.Recipe.parse(
+        {
+            "run": str(folder / "run"),
+            "task": {"kind": task, "tokenizer": TOKENIZER},
+            "data": data,
+            "model": model,
+            "train": {"max_steps": 4, "batch_tokens": 200, "warmup": 3, "log_every": 1, "device": "cpu"}
+            | train,
+        }
+    )
+
+
+def translating(folder: Path, **train: Any) -> regard.Recipe:
+    data = {
+        "train": mirrored(folder, 43),
+        "valid": mirrored(folder, 7, "valid"),
+        "test": mirrored(folder, 5, "test"),
+    }
+    return recipe(folder, data, transformer().model_dump(), "translate", **train)
+
+
+def classifying(folder: Path, **train: Any) -> regard.Recipe:
+    data = {
+        "train": planted(folder, 43),
+        "valid": planted(folder, 7, "valid"),
+        "test": planted(folder, 5, "test"),
+    }
+    return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)

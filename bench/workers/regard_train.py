@@ -26,6 +26,7 @@ from model import (
 )
 from stopwatch import Stopwatch, arguments
 
+from regard.data.examples import Examples
 from regard.data.source import read_rows
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import SPECIALS
@@ -96,7 +97,7 @@ def main() -> None:
     pieces = whole_pieces(options.corpus / "vocabulary.txt")
     task = Translate(TranslateConfig(joint=True, label_smoothing=LABEL_SMOOTHING), pieces, pieces)
     files = [str(options.corpus / f"train.{language}") for language in ("en", "de")]
-    examples = task.encode(list(read_rows(files, {"source": None, "target": None})))
+    examples = Examples.of(task, read_rows(files, {"source": None, "target": None}))
     torch.manual_seed(42)
     model = MODELS[options.model].build(task.dims)
     watch = Stopwatch(options.warmup, options.seconds)

@@ -21,6 +21,7 @@ from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
+from regard.training.events import Event
 from regard.training.ranks import is_first, joined
 from regard.training.sinks import ConsoleSink
 from regard.training.stopping import Stop
@@ -135,6 +136,7 @@ def train(
             f"{overrides[0]!r}: overrides are for a recipe file; change the Recipe object instead"
         )
     console, stop = None if quiet or not is_first() else ConsoleSink(), Stop()
+    tell: Callable[[Event], None] = console or (lambda event: None)
     if not fresh and is_finished(recipe):
         if console is not None:
             console.already_finished(recipe.run)
@@ -142,12 +144,13 @@ def train(
     try:
         with (
             stop.listening(),
-            joined(pick_device(recipe.train.device)) as ranks,
-            prepare(recipe, fresh=fresh, accept_changes=accept_changes, stop=stop, ranks=ranks) as prepared,
+            joined(pick_device(recipe.train.device), shard=recipe.train.shard) as ranks,
+            prepare(
+                recipe, fresh=fresh, accept_changes=accept_changes, stop=stop, ranks=ranks, tell=tell
+            ) as prepared,
         ):
             for event in prepared.events():
-                if console is not None:
-                    console(event)
+                tell(event)
     finally:
         if console is not None:
             console.close()

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from regard import durable
-from regard.data.lines import fingerprint
+from regard.data.fingerprint import fingerprints
 from regard.errors import CheckpointError, RunError
 from regard.recipe import Recipe
 
@@ -22,16 +22,18 @@ NOT_COMPARED = (
     "recipe.train.log_every",
     "recipe.train.save_every",
     "recipe.train.save_minutes",
+    "recipe.train.workers",
+    "recipe.train.tensorboard",
 )
 """Where a run is and what it writes on the way changes nothing about the result."""
 
 
-def identity(recipe: Recipe, base: Path, vocabulary: Path) -> dict[str, Any]:
+def identity(recipe: Recipe, base: Path, vocabulary: Path, memo: Path) -> dict[str, Any]:
     """Flat, so that a difference has a name: recipe.train.lr, data.train.en, torch."""
     files = sorted({*recipe.data.train, *(recipe.data.valid or ()), *(recipe.data.test or ())})
     return {
         **of_recipe(recipe),
-        **{f"data.{file}": fingerprint([file], base) for file in files},
+        **{f"data.{file}": found for file, found in fingerprints(files, base, memo).items()},
         **{
             f"vocabulary.{path.relative_to(vocabulary).as_posix()}": durable.sha256(path)
             for path in sorted(vocabulary.rglob("*.json"))

@@ -1,4 +1,4 @@
-"""One trainer per run folder.
+"""One trainer per run folder, one writer at a time of what runs share.
 
 The operating system holds the lock and drops it when the process ends, however it ends; the file says who
 holds it. A folder shared by several machines is guarded by the host's name in the file alone.
@@ -39,6 +39,26 @@ def locked(folder: Path) -> Iterator[None]:
         if not existed:
             with suppress(OSError):
                 folder.rmdir()
+
+
+@contextmanager
+def turn(path: Path) -> Iterator[None]:
+    """Wait for whoever holds the file, on this machine, and hold it."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def is_held(folder: Path) -> bool:
+    """Whether somebody is training there, as far as this machine can know."""
+    try:
+        with (folder / NAME).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def _take(folder: Path, descriptor: int) -> None:

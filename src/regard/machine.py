@@ -1,20 +1,52 @@
 """The machine this runs on, as far as sizes depend on it."""
 
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import torch
+
+CGROUPS = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
 class Machine:
     cores: int
     memory: int
-    """Bytes of main memory."""
+    """Bytes of main memory that this process may use."""
     gpu: bool
 
     @classmethod
     def here(cls) -> Self:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return cls(os.cpu_count() or 1, memory, torch.cuda.is_available())
+        return cls(os.cpu_count() or 1, min(_limits()), torch.cuda.is_available())
+
+
+def _limits() -> Iterator[int]:
+    """What there is, what a container or a batch system grants, what `ulimit -v` allows."""
+    yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        granted = resource.getrlimit(limit)[0]
+        if granted != resource.RLIM_INFINITY:
+            yield granted
+    for file in _cgroup_files():
+        with suppress(OSError, ValueError):  # "max" is no number, and no limit
+            yield int(file.read_text())
+
+
+def _cgroup_files() -> Iterator[Path]:
+    """Of version 2 and of version 1; those of the groups around this one count as well."""
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = OWN.read_text().splitlines()
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers in ("", "memory"):
+            root = CGROUPS / controllers
+            own = root / group.lstrip("/")
+            name = "memory.limit_in_bytes" if controllers else "memory.max"
+            yield from (folder / name for folder in (own, *own.parents) if folder.is_relative_to(root))

@@ -26,3 +26,10 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def clock(seconds: float) -> str:
+    """4:05, 1:04:05."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

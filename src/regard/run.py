@@ -6,41 +6,46 @@ runs/NAME/recipe.json     the recipe as it was understood
           checkpoints/    where training can go on from
           task/           vocabulary and labels
           model/          the finished model: see store.py
+          report.html     curves, samples, where the time went; at the end, or by `regard report`
           lock            who is training, while somebody is
+     .regard/             encoded training data, which runs share: see corpus.py
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
 import torch
+from torch import nn
 
 from regard import durable, identity
-from regard.data.source import Row, read_rows
+from regard.corpus import Corpus
+from regard.data.examples import Examples
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
 from regard.machine import Machine
 from regard.models.outline import outline
 from regard.recipe import Recipe
+from regard.report import write_report
 from regard.store import save_model
 from regard.tasks import TASKS, AnyTask
-from regard.training.evaluate import evaluate
-from regard.training.events import Event, Finished, Prepared, Scoring, SetAside
+from regard.training import checkpoint
+from regard.training.events import Encoding, Event, Finished, Prepared, Scoring, SetAside
 from regard.training.journal import Journal
 from regard.training.loop import run
-from regard.training.ranks import Ranks
+from regard.training.ranks import Ranks, whole
 from regard.training.state import Training
 from regard.training.stopping import Stop
+from regard.training.tensorboard import TensorBoardSink
 
 ADAM = 4
 """Weights, gradients and two moments: what every parameter is held as in training."""
-HELD_OUT = 20
-"""Without validation data, every 20th training row is held out."""
 
 
 @dataclass
@@ -51,11 +56,10 @@ class Run:
     folder: Path
     training: Training
     test: list[Any] | None
-    n_left_out: int
     set_aside: list[SetAside] = field(default_factory=list)
     """Damaged checkpoints found on the way to one that is whole."""
     held: ExitStack = field(default_factory=ExitStack)
-    """The folder's lock."""
+    """What is let go of at the end: the folder's lock, the loader's threads."""
 
     def __enter__(self) -> Self:
         return self
@@ -67,14 +71,20 @@ class Run:
         """Train; write the journal; at the end score, and save the model folder."""
         plan, training = self.recipe.train, self.training
         if not training.ranks.first:  # rank 0 speaks and writes for all
-            yield from run(training)
+            for event in run(training):
+                if isinstance(event, Finished):  # only where each holds a part of the model
+                    self.finish(event)
+                yield event
             training.ranks.told()
             return
         journal = Journal(self.folder / "metrics.jsonl", plan.log_every, training.progress.step)
+        board = TensorBoardSink(self.folder / "tensorboard", plan.log_every) if plan.tensorboard else None
+        if board is not None:
+            self.held.callback(board.close)
         yield Prepared(
             run=self.folder,
             n_train=len(training.train),
-            n_left_out=self.n_left_out,
+            n_left_out=training.train.n_left_out,
             n_valid=len(training.valid),
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
             model=str(self.recipe.model),
@@ -85,10 +95,14 @@ class Run:
         yield from self.set_aside
         for event in run(training):
             journal(event)
+            if board is not None:
+                board(event)
             if isinstance(event, Finished):
                 if self.test is not None:
                     yield Scoring(event.step, "test")
                 self.finish(event)
+                with suppress(OSError):  # a full disk; `regard report` can draw it later
+                    write_report(self.folder)
                 training.ranks.told(True)  # the others may load it
             yield event
 
@@ -97,14 +111,7 @@ class Run:
         recipe, training = self.recipe, self.training
         scored = {"valid": event.metrics}
         if self.test is not None:
-            scored["test"], _ = evaluate(
-                training.task,
-                training.model,
-                self.test,
-                training.device,
-                thorough=True,
-                batch_tokens=recipe.train.batch_tokens,
-            )
+            scored["test"], _ = training.score(self.test, thorough=True)
         metrics = {
             "format_version": 1,
             "scores": scored,
@@ -115,7 +122,16 @@ class Run:
             "weights": event.chosen,
             "seed": recipe.seed,
         }
-        save_model(self.folder / "model", training.task, recipe.task, training.model, recipe.model, metrics)
+        model = self._whole_model() if training.together else training.model
+        if training.ranks.first:
+            save_model(self.folder / "model", training.task, recipe.task, model, recipe.model, metrics)
+
+    def _whole_model(self) -> nn.Module:
+        """Put together tensor by tensor, by all ranks."""
+        model = self.recipe.model.build(self.training.task.dims)
+        parts = self.training.model.state_dict()
+        checkpoint.fill(model, {name: whole(part).cpu() for name, part in parts.items()}, "the trained model")
+        return model
 
 
 def prepare(
@@ -126,54 +142,93 @@ def prepare(
     accept_changes: bool = False,
     stop: Stop | None = None,
     ranks: Ranks | None = None,
+    tell: Callable[[Event], None] = lambda event: None,
 ) -> Run:
     """Take the folder, read the data, learn the vocabulary, build the model; or go on where the run stands.
 
-    `base` is where paths start; `fresh` sets a run that is there aside. Every split is read and encoded
-    here: a fault in the test data must not wait for the end of training.
+    `base` is where paths start; `fresh` sets a run that is there aside; `tell` hears how far the encoding is.
+    Every split is read here: a fault in the test data must not wait for the end of training.
     """
-    folder, ranks = base / recipe.run, ranks or Ranks()
+    folder, ranks, stop = base / recipe.run, ranks or Ranks(), stop or Stop()
     with ExitStack() as held:
-        begun, accepted = True, []
+        accepted: list[dict[str, Any]] = []
+        device = pick_device(recipe.train.device)
+        corpus = Corpus(recipe, base)
+        kind: type[AnyTask] = TASKS[recipe.task.kind]
         if ranks.first:
             if fresh:
                 set_aside_run(folder)
             held.enter_context(locked(folder))
             begun = _begun(folder)
-        device = pick_device(recipe.train.device)
-        rows = _read(recipe, base)
-        if not ranks.first:
-            ranks.told()  # the vocabulary is on the disk
-        elif begun:
-            accepted = _compare(folder, recipe, base, accept_changes)
-        kind: type[AnyTask] = TASKS[recipe.task.kind]
-        task = kind.load(recipe.task, folder / "task") if begun else kind.fit(recipe.task, rows["train"])
-        encoded = {split: task.encode(split_rows) for split, split_rows in rows.items()}
-        train = [example for example in encoded["train"] if task.usable(example)]
-        for split, examples in (("train", train), ("valid", encoded["valid"])):
-            if not examples:
-                files = getattr(recipe.data, split) or recipe.data.train
-                remedy = (
-                    "" if getattr(recipe.data, split) else f"; {HELD_OUT} rows are needed to hold one out"
+            task = kind.load(recipe.task, folder / "task") if begun else corpus.fit()
+            scored = corpus.scored(task)
+            _fits(recipe, task)
+            with _leaving_nothing(folder, begun):
+                if not begun:
+                    durable.write_folder(folder / "task", task.save)
+                    durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
+                now = identity.identity(recipe, base, folder / "task", corpus.memo)
+                if begun:
+                    accepted = _compare(folder, now, accept_changes)
+                train, place = corpus.train(task, now, _encoding(tell, stop))
+                valid = scored.get("valid") or corpus.held_out(task, place)
+                if not begun:
+                    identity.write(folder, now, [])  # this is what makes the folder a run
+            ranks.told(str(place))
+        else:
+            place = Path(ranks.told())
+            task = kind.load(recipe.task, folder / "task")
+            scored = corpus.scored(task) if ranks.shard else {}
+            valid = scored.get("valid") or (corpus.held_out(task, place) if ranks.shard else [])
+            found = Examples.open(task, place)
+            if found is None:
+                raise DataError(
+                    f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"
                 )
-                raise DataError(f"{', '.join(files)}: no usable examples for {split}{remedy}")
-        needed, held_here = least_memory(recipe, task), Machine.here().memory
-        if needed > held_here:
-            raise RecipeError(
-                f"model: its weights alone need {needed / 1e9:.1f} GB in training, this machine has "
-                f"{held_here / 1e9:.1f} GB; take smaller sizes"
-            )
-        if not begun:
-            _create(folder, recipe, task, base)
-        if ranks.first:
-            ranks.told(True)
-        training = assemble(recipe, task, train, encoded["valid"], folder, device, ranks)
-        training.stop = stop or training.stop
+            train = found
+        training = assemble(recipe, task, train, valid, folder, device, ranks)
+        training.stop = stop
+        held.callback(training.loader.close)
         aside = training.resume()
         if accepted:
-            _accept(folder, recipe, base, accepted, training.progress.step)
-        n_left_out = len(encoded["train"]) - len(train)
-        return Run(recipe, folder, training, encoded.get("test"), n_left_out, aside, held.pop_all())
+            _accept(folder, recipe, now, accepted, training.progress.step)
+        return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
+
+
+def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None]:
+    """Counts the rows that are encoded, says how many, and hears signals meanwhile."""
+    began, done = time.perf_counter(), 0
+
+    def tick(rows: int) -> None:
+        nonlocal done
+        done += rows
+        tell(Encoding(done, time.perf_counter() - began))
+        stop.poll()
+
+    return tick
+
+
+@contextmanager
+def _leaving_nothing(folder: Path, begun: bool) -> Iterator[None]:
+    """A run that cannot begin leaves no trace; one that has begun stays."""
+    try:
+        yield
+    except BaseException as error:
+        if not begun:
+            durable.clear(folder / "task")
+            durable.clear(folder / "recipe.json")
+        if isinstance(error, OSError):
+            raise RunError(f"{error.filename or folder}: cannot be written ({error.strerror})") from error
+        raise
+
+
+def _fits(recipe: Recipe, task: AnyTask) -> None:
+    needed, held_here = least_memory(recipe, task), Machine.here().memory
+    if needed > held_here:
+        raise RecipeError(
+            f"model: its weights alone need {needed / 1e9:.1f} GB in training, this machine has "
+            f"{held_here / 1e9:.1f} GB; take smaller sizes"
+        )
 
 
 def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
@@ -202,23 +257,6 @@ def set_aside_run(folder: Path) -> Path | None:
     return place
 
 
-def _read(recipe: Recipe, base: Path) -> dict[str, list[Row]]:
-    """The rows of each split; validation rows are held out of the training rows if there are no others."""
-    data = recipe.data
-    files = {"train": data.train, "valid": data.valid, "test": data.test}
-    rows = {
-        split: list(read_split(recipe, paths, base)) for split, paths in files.items() if paths is not None
-    }
-    return rows if "valid" in rows else {**rows, "valid": hold_out(rows["train"])}
-
-
-def hold_out(train_rows: list[Row]) -> list[Row]:
-    """Takes every 20th row out of the training rows, for validation."""
-    held = train_rows[HELD_OUT - 1 :: HELD_OUT]
-    del train_rows[HELD_OUT - 1 :: HELD_OUT]
-    return held
-
-
 def least_memory(recipe: Recipe, task: AnyTask) -> int:
     """Bytes that the parameters alone will need in training."""
     parameters = outline(recipe.model, task.dims).parameters()
@@ -228,7 +266,7 @@ def least_memory(recipe: Recipe, task: AnyTask) -> int:
 def assemble(
     recipe: Recipe,
     task: AnyTask,
-    train: Sequence[Any],
+    train: Examples,
     valid: Sequence[Any],
     folder: Path,
     device: torch.device,
@@ -251,10 +289,6 @@ def assemble(
         d_model=recipe.model.d_model,
         ranks=ranks or Ranks(),
     )
-
-
-def read_split(recipe: Recipe, files: Sequence[str], base: Path) -> Iterator[Row]:
-    return read_rows(files, recipe.columns(), encoding=recipe.data.encoding, base=base)
 
 
 def pick_device(name: str) -> torch.device:
@@ -285,28 +319,19 @@ def _begun(folder: Path) -> bool:
     return False
 
 
-def _create(folder: Path, recipe: Recipe, task: AnyTask, base: Path) -> None:
-    """The identity comes last: it is what makes the folder a run."""
-    try:
-        durable.write_folder(folder / "task", task.save)
-        durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-        identity.write(folder, identity.identity(recipe, base, folder / "task"), [])
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({error.strerror})") from error
-
-
-def _compare(folder: Path, recipe: Recipe, base: Path, accept: bool) -> list[dict[str, Any]]:
+def _compare(folder: Path, now: dict[str, Any], accept: bool) -> list[dict[str, Any]]:
     """What has changed since the run began; refused unless accepted."""
     before, _ = identity.read(folder)
-    found = identity.changes(before, identity.identity(recipe, base, folder / "task"))
+    found = identity.changes(before, now)
     if not accept:
         identity.refuse(folder, found)
     return found
 
 
-def _accept(folder: Path, recipe: Recipe, base: Path, found: list[dict[str, Any]], step: int) -> None:
+def _accept(
+    folder: Path, recipe: Recipe, now: dict[str, Any], found: list[dict[str, Any]], step: int
+) -> None:
     """Write down what changed, and from which step on."""
     _, earlier = identity.read(folder)
     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-    now = identity.identity(recipe, base, folder / "task")
     identity.write(folder, now, [*earlier, *({"step": step, **change} for change in found)])

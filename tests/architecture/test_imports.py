@@ -28,29 +28,32 @@ MAY_IMPORT = {
     "layers": "attention linear config",
     "models": "layers attention linear config errors",
     # what knows no model
-    "data": "config errors",
+    "data": "durable config errors",
     "metrics": "errors",
     "decode": "config errors",
     # what a problem means
     "tasks": "models layers.heads data metrics decode config errors",
     # what sees a problem only through the Task protocol
-    "training": "tasks.task data.batching durable plain config errors",
+    "training": "tasks.task data.batching data.examples data.ahead machine durable plain config errors",
     "explain": "tasks.task data.source attention.tap errors",
     # what joins them
     "recipe": "models tasks training.config data config errors",
+    "report": "training.journal lock durable plain errors",
     "store": "models tasks training.checkpoint durable plain errors __version__",
     "lock": "errors",
-    "identity": "recipe data.lines durable errors",
-    "run": "recipe store models.outline machine tasks training data durable identity lock errors",
+    "identity": "recipe data.fingerprint durable errors",
+    "corpus": "recipe tasks data lock errors",
+    "run": "recipe corpus report store models.outline machine tasks training data durable identity lock"
+    " errors",
     "api": "recipe store run models tasks training explain data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
-    "doctor": "recipe run machine tasks training.loop training.state data errors",
+    "doctor": "recipe corpus run machine tasks training.loop training.state data errors",
     "draft": "machine data.sniff",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api errors",
-    "cli": "regard api describe doctor draft machine serve recipe tasks.task data errors __version__"
+    "cli": "regard api describe report doctor draft machine serve recipe tasks.task data errors __version__"
     " training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data import batching
-from regard.data.batching import Size, epoch_batches, pack, sorted_batches, split
+from regard.data.batching import WINDOW, Order, Place, Size, pack, permuted, sorted_batches, split
 
 lengths = st.integers(1, 40)
 pairs = st.lists(st.tuples(lengths, lengths), min_size=1, max_size=120)
@@ -20,6 +20,10 @@ quick = settings(max_examples=60, deadline=None)
 def cost(batch: list[int], sizes: list[Size]) -> int:
     """Tokens after padding, of the side that needs more."""
     return len(batch) * max(max(sizes[i]) for i in batch)
+
+
+def epoch_batches(sizes: list[Size], budget: int, seed: int, epoch: int) -> list[list[int]]:
+    return list(Order(np.array(sizes), budget, seed).epoch(epoch))
 
 
 def check(batches: list[list[int]], sizes: list[Size], budget: int) -> None:
@@ -35,6 +39,34 @@ def test_an_epoch_holds_every_example_once_within_the_budget(
     batches = epoch_batches(sizes, budget, seed, epoch)
     check(batches, sizes, budget)
     assert batches == epoch_batches(sizes, budget, seed, epoch), "the same seed and epoch, the same order"
+
+
+@quick
+@given(st.integers(1, 3000), st.integers(0, 2**40), st.integers(0, 50))
+def test_a_permutation_holds_every_number_once(n: int, seed: int, epoch: int) -> None:
+    whole = permuted(np.arange(n), n, (seed, epoch))
+    assert sorted(whole.tolist()) == list(range(n))
+    some = np.arange(n // 3, n // 2)
+    assert permuted(some, n, (seed, epoch)).tolist() == whole[some].tolist(), "any part of it alone"
+
+
+def test_a_permutation_looks_random() -> None:
+    """Where each number lands is uniform over seeds, and neighbours part: as for a true shuffle."""
+    n, seeds = 50, 4000
+    orders = np.stack([permuted(np.arange(n), n, (seed, 0)) for seed in range(seeds)])
+    counts = np.stack([np.bincount(column, minlength=n) for column in orders.T])
+    chi_square = ((counts - seeds / n) ** 2 / (seeds / n)).sum()
+    assert abs(chi_square / (n * (n - 1)) - 1) < 0.12
+    stays_together = (np.abs(np.diff(orders, axis=1)) == 1).mean()
+    assert stays_together == pytest.approx(2 / n, rel=0.1)
+
+
+def test_a_window_of_a_billion_examples_costs_no_more_than_one_of_a_thousand() -> None:
+    n = 10**9
+    found = permuted(np.arange(n - WINDOW, n), n, (1, 0))
+    assert len(set(found.tolist())) == WINDOW
+    assert found.min() >= 0
+    assert found.max() < n
 
 
 @quick
@@ -101,6 +133,33 @@ def test_large_sets_are_sorted_in_windows(monkeypatch: pytest.MonkeyPatch) -> No
     sizes = made()
     batches = epoch_batches(sizes, 500, 1, 0)
     check(batches, sizes, 500)
-    order = np.random.default_rng((1, 0)).permutation(len(sizes)).tolist()
-    window = {i: place // 64 for place, i in enumerate(order)}
+    window = {i: place // 64 for place, i in enumerate(permuted(np.arange(1000), 1000, (1, 0)).tolist())}
     assert all(len({window[i] for i in batch}) == 1 for batch in batches)
+
+
+def test_places_lead_through_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "WINDOW", 64)
+    order, place = Order(np.array(made()), 500, 1), Place(0)
+    for epoch in range(3):
+        for batch in epoch_batches(made(), 500, 1, epoch):
+            assert place.epoch == epoch
+            assert order.batch(place) == batch
+            place = order.after(place)
+    assert place == Place(3)
+
+
+def test_a_place_that_the_data_no_longer_has_leads_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "WINDOW", 64)
+    order = Order(np.array(made()), 500, 1)
+    for gone, following in ((Place(2, 3, 999), Place(2, 4)), (Place(2, 999, 5), Place(3))):
+        assert order.batch(gone) is None
+        assert order.after(gone) == following
+
+
+def test_the_batches_of_an_epoch_are_counted_or_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = np.array(made(3000))
+    exact = len(list(Order(sizes, 500, 1).epoch(0)))
+    assert Order(sizes, 500, 1).n_batches == exact
+    monkeypatch.setattr(batching, "WINDOW", 100)
+    in_windows = len(list(Order(sizes, 500, 1).epoch(0)))
+    assert Order(sizes, 500, 1).n_batches == pytest.approx(in_windows, rel=0.03)

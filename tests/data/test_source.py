@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.lines import MAX_LINE_BYTES, SAMPLES, fingerprint, resolve
+from regard.data.fingerprint import fingerprint
+from regard.data.lines import MAX_LINE_BYTES, SAMPLES, resolve
 from regard.data.source import Column, Row, file_format, read_rows
 from regard.errors import DataError
 

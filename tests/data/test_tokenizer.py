@@ -45,6 +45,10 @@ mixed_text = st.lists(
 ).map("".join)
 
 
+def facts(encoded: Encoded) -> tuple[list[int], tuple[tuple[int, int], ...]]:
+    return encoded.ids, encoded.offsets
+
+
 def seen(text: str, encoded: Encoded) -> list[str]:
     return [text[start:end] for start, end in encoded.offsets]
 
@@ -159,8 +163,9 @@ def test_a_run_of_hashes_is_not_taken_for_a_continuation() -> None:
 def test_a_batch_equals_its_texts_alone(kind: Kind) -> None:
     texts = ("", *TEXTS[:8], "   ", "嗨 zebra")
     tokenizer = TOKENIZERS[kind]
-    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
-    assert tokenizer.encode("") == tokenizer.encode(" \n ") == Encoded((), ())
+    alone = [tokenizer.encode(text) for text in texts]
+    assert list(map(facts, tokenizer.encode_batch(texts))) == list(map(facts, alone))
+    assert facts(tokenizer.encode("")) == facts(tokenizer.encode(" \n ")) == ([], ())
 
 
 def test_decoding_drops_padding_and_sentence_marks() -> None:
@@ -177,9 +182,9 @@ def test_saving_keeps_everything_and_others_can_read_it(kind: Kind, tmp_path: Pa
     assert path.read_bytes() == again.read_bytes()
     assert len(loaded) == len(TOKENIZERS[kind])
     text = "ein Mann <pad> 嗨"
-    assert loaded.encode(text) == TOKENIZERS[kind].encode(text)
+    assert facts(loaded.encode(text)) == facts(TOKENIZERS[kind].encode(text))
     plain = hf.Tokenizer.from_file(str(path))
-    assert tuple(plain.encode(text).ids) == loaded.encode(text).ids
+    assert plain.encode(text).ids == loaded.encode(text).ids
     assert plain.decode(plain.encode(text).ids) == loaded.decode(loaded.encode(text).ids)
 
 

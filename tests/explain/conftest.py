@@ -1,12 +1,11 @@
-"""Explanations to draw, with weights as a trained model might give them, and a real browser to draw in."""
+"""Explanations to draw, with weights as a trained model might give them."""
 
-import shutil
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust
 
@@ -145,21 +144,6 @@ def _classification() -> Explanation:
 @pytest.fixture(name="large")
 def _large() -> Callable[[int, int], Explanation]:
     return large
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail(
-            "the page is tested in chromium; install it with: apt-get install chromium (make install-browser)"
-        )
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -129,9 +129,8 @@ def test_comes_back_from_disk(task: Classify, tmp_path: Path) -> None:
     loaded = Classify.load(task.config, tmp_path)
     assert loaded.labels == task.labels
     assert loaded.dims == task.dims
-    assert torch.equal(
-        loaded.encode([row("a warm film")])[0].tokens, task.encode([row("a warm film")])[0].tokens
-    )
+    before, after = (one.encode([row("a warm film")])[0].tokens for one in (task, loaded))
+    assert before.tolist() == after.tolist()
 
 
 @pytest.mark.parametrize("content", ["", "{}", '["only"]', "[1, 2]", "null"])
@@ -151,7 +150,7 @@ def test_faults_of_the_data_are_said_with_their_place(task: Classify) -> None:
         fitted([("a film", "good"), ("another", "")])
     with pytest.raises(DataError, match=r"films\.csv: only one label \(good\) .* at least two"):
         fitted([("a film", "good"), ("another", "good")])
-    with pytest.raises(DataError, match=r"10001 different labels look like text.*data\.columns\.label"):
+    with pytest.raises(DataError, match=r"more than 10,000 different labels look.*data\.columns\.label"):
         fitted([("a film", f"label {i}") for i in range(10_001)])
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.data.examples import Examples
 from regard.data.source import read_rows
 from regard.tasks import Translate, TranslateConfig
 from regard.training.config import TrainConfig
@@ -23,7 +24,7 @@ def make(tmp_path: Path) -> Make:
         {"tokenizer": {"kind": "word", "vocab_size": 50, "min_frequency": 1}, "max_length": 8}
     )
     task = Translate.fit(config, rows)
-    examples = task.encode(rows)
+    train, valid = Examples.of(task, rows[:19]), task.encode(rows[19:])
 
     def build(
         folder: str = "run", *, seed: int = 1, model_seed: int = 1, dropout: float = 0.2, **plan: object
@@ -34,8 +35,8 @@ def make(tmp_path: Path) -> Make:
         return Training(
             task,
             model,
-            examples[:19],
-            examples[19:],
+            train,
+            valid,
             settings,
             tmp_path / folder / "checkpoints",
             seed,

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from regard.data.batching import Place
 from regard.errors import CheckpointError
 from regard.linear import Linear
 from regard.training import checkpoint
@@ -17,8 +18,7 @@ from regard.training.checkpoint import Progress
 STEP = 42
 PROGRESS = Progress(
     step=STEP,
-    epoch=3,
-    batch=5,
+    place=Place(3, 1, 5),
     seconds=7.5,
     threads=1,
     recent=(31, 42),
@@ -26,10 +26,15 @@ PROGRESS = Progress(
     best_step=11,
     stale=2,
     skipped=4,
-    bad=((2, 7),),
-    excluded=((0, 3), (1, 5)),
+    bad=(Place(2, 0, 7),),
+    excluded=(Place(0, 1, 3), Place(1, 2, 5)),
     rollbacks=1,
 )
+
+
+def save(root: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> Path:
+    tensors = checkpoint.tensors_of(model, optimizer, None)
+    return checkpoint.save(root, progress, lambda folder: checkpoint.write_whole(folder, tensors))
 
 
 def trained(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -46,7 +51,7 @@ def trained(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    return checkpoint.save(tmp_path, *trained(1), PROGRESS)
+    return save(tmp_path, *trained(1), PROGRESS)
 
 
 def test_everything_comes_back_exactly(saved: Path) -> None:
@@ -80,7 +85,7 @@ def test_is_plain_files_and_nothing_else(saved: Path) -> None:
         "state.json",
     ]
     assert [path.name for path in saved.parent.iterdir()] == [saved.name], "nothing half-written is left"
-    assert json.loads((saved / "state.json").read_text())["format_version"] == 2
+    assert json.loads((saved / "state.json").read_text())["format_version"] == 3
 
 
 def test_only_whole_checkpoints_are_used(saved: Path) -> None:
@@ -101,7 +106,7 @@ def test_only_whole_checkpoints_are_used(saved: Path) -> None:
 
 def test_saving_again_replaces(saved: Path) -> None:
     model, optimizer = trained(3)
-    assert checkpoint.save(saved.parent, model, optimizer, PROGRESS) == saved
+    assert save(saved.parent, model, optimizer, PROGRESS) == saved
     found = load_file(saved / "model.safetensors")
     assert all(torch.equal(found[name], tensor) for name, tensor in model.state_dict().items())
 
@@ -109,37 +114,37 @@ def test_saving_again_replaces(saved: Path) -> None:
 def test_an_average_is_the_mean(tmp_path: Path) -> None:
     models = [trained(seed) for seed in range(3)]
     for step, (model, optimizer) in enumerate(models):
-        checkpoint.save(tmp_path, model, optimizer, Progress(step=step))
-    mean = checkpoint.average(tmp_path, [0, 1, 2])
+        save(tmp_path, model, optimizer, Progress(step=step))
+    mean = checkpoint.average(model, tmp_path, [0, 1, 2], "model")
     for name, tensor in mean.items():
         by_hand = sum(model.state_dict()[name].double() for model, _ in models) / 3
         assert tensor.dtype == torch.float32
         torch.testing.assert_close(tensor.double(), by_hand, rtol=1e-6, atol=1e-8)
-    alone = checkpoint.average(tmp_path, [1])
+    alone = checkpoint.average(model, tmp_path, [1], "model")
     assert all(torch.equal(alone[name], tensor) for name, tensor in models[1][0].state_dict().items())
 
 
 def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
     for step in range(1, 6):
-        checkpoint.save(tmp_path, *trained(1), Progress(step=step))
+        save(tmp_path, *trained(1), Progress(step=step))
     checkpoint.prune(tmp_path, [2, 5, 5])
     assert checkpoint.saved_steps(tmp_path) == [2, 5]
 
 
 def test_nothing_is_deleted_while_the_newest_is_damaged(tmp_path: Path) -> None:
     for step in range(1, 4):
-        folder = checkpoint.save(tmp_path, *trained(1), Progress(step=step))
+        folder = save(tmp_path, *trained(1), Progress(step=step))
     (folder / "model.safetensors").write_bytes(b"")
     checkpoint.prune(tmp_path, [3])
     assert checkpoint.saved_steps(tmp_path) == [1, 2, 3]
 
 
 def damage_json(folder: Path) -> None:
-    (folder / "state.json").write_text('{"format_version": 1, ')
+    (folder / "state.json").write_text('{"format_version": 3, ')
 
 
 def damage_progress(folder: Path) -> None:
-    (folder / "state.json").write_text('{"format_version": 1, "progress": {"stride": 3}}')
+    (folder / "state.json").write_text('{"format_version": 3, "progress": {"stride": 3}}')
 
 
 def damage_shape(folder: Path) -> None:
@@ -175,7 +180,7 @@ DAMAGES: list[tuple[Callable[[Path], None], str]] = [
     (damage_shape, "step-00000042: the checkpoint is damaged"),
     (truncate_weights, "model.safetensors: not a readable safetensors file"),
     (remove_weights, "model.safetensors: not a readable safetensors file"),
-    (truncate_moments, "step-00000042: the checkpoint is damaged"),
+    (truncate_moments, r"optimizer\.safetensors: not a readable safetensors file"),
     (foreign_moments, "optimizer.safetensors: does not fit the model"),
     (misshapen_moments, "optimizer.safetensors: does not fit the model"),
 ]
@@ -189,8 +194,8 @@ def test_damage_is_said_in_one_sentence(saved: Path, damage: Callable[[Path], No
 
 
 def test_a_newer_format_is_not_guessed_at(saved: Path) -> None:
-    (saved / "state.json").write_text('{"format_version": 3, "progress": {}}')
-    with pytest.raises(CheckpointError, match=r"newer regard \(format 3, this one reads 2\); upgrade"):
+    (saved / "state.json").write_text('{"format_version": 4, "progress": {}}')
+    with pytest.raises(CheckpointError, match=r"newer regard \(format 4, this one reads 3\); upgrade"):
         checkpoint.restore(saved.parent, STEP, *trained(2))
 
 

@@ -22,11 +22,11 @@ def training(make: Callable[..., Training]) -> Training:
 
 def test_the_loss_is_the_mean_over_all_tokens_not_smoothed(training: Training) -> None:
     task, model = training.task, training.model
-    metrics, _ = evaluate(task, model, training.train, CPU, thorough=False)
+    metrics, _ = evaluate(task, model, training.valid, CPU, thorough=False)
     total, count = 0.0, 0
     model.eval()
     with torch.no_grad():
-        for example in training.train:
+        for example in training.valid:
             one = task.collate([example])
             logits_NV = model(one.source_BK, one.source_lengths_B, one.target_BT)
             total += torch.nn.functional.cross_entropy(logits_NV, one.labels_BT[0], reduction="sum").item()
@@ -36,10 +36,10 @@ def test_the_loss_is_the_mean_over_all_tokens_not_smoothed(training: Training) -
 
 def test_the_scores_are_those_of_the_predictions(training: Training) -> None:
     task, model = training.task, training.model
-    metrics, tally = evaluate(task, model, training.train, CPU, thorough=True)
+    metrics, tally = evaluate(task, model, training.valid, CPU, thorough=True)
     with evaluating(model):
-        found = [task.predict(model, task.collate([example]))[0].text for example in training.train]
-    references = [example.row.fields["target"] for example in training.train]
+        found = [task.predict(model, task.collate([example]))[0].text for example in training.valid]
+    references = [example.row.fields["target"] for example in training.valid]
     assert metrics["bleu"] == pytest.approx(corpus_bleu(found, [references]).score)
     assert sorted(zip(tally.hypotheses, tally.references, strict=True)) == sorted(
         zip(found, references, strict=True)
@@ -51,8 +51,8 @@ def test_the_scores_are_those_of_the_predictions(training: Training) -> None:
 @pytest.mark.parametrize("batch_tokens", [1, 7, 100_000])
 def test_batches_do_not_matter(training: Training, batch_tokens: int) -> None:
     task, model = training.task, training.model
-    expected, _ = evaluate(task, model, training.train, CPU, thorough=False)
-    metrics, _ = evaluate(task, model, training.train, CPU, thorough=False, batch_tokens=batch_tokens)
+    expected, _ = evaluate(task, model, training.valid, CPU, thorough=False)
+    metrics, _ = evaluate(task, model, training.valid, CPU, thorough=False, batch_tokens=batch_tokens)
     assert metrics == pytest.approx(expected, rel=1e-4)
 
 
@@ -74,10 +74,10 @@ def test_thorough_searches_as_the_recipe_says_and_otherwise_greedily(
 def test_says_how_far_it_is(training: Training) -> None:
     done: list[int] = []
     evaluate(
-        training.task, training.model, training.train, CPU, thorough=False, batch_tokens=20, tick=done.append
+        training.task, training.model, training.valid, CPU, thorough=False, batch_tokens=5, tick=done.append
     )
     assert len(done) > 2
-    assert sum(done) == len(training.train)
+    assert sum(done) == len(training.valid)
 
 
 def test_leaves_the_model_as_it_was(training: Training) -> None:

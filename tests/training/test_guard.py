@@ -13,7 +13,7 @@ from regard.errors import RunError
 from regard.training import loop
 from regard.training.events import RolledBack, Skipped
 from regard.training.loop import run
-from regard.training.state import Training
+from regard.training.state import Load, Training
 from states import state
 
 Make = Callable[..., Training]
@@ -30,9 +30,9 @@ def spoil(monkeypatch: pytest.MonkeyPatch) -> Spoil:
     def install(where: str, value: float, bad: Callable[[int, tuple[int, ...]], bool]) -> list[int]:
         real, spoilt = loop.update, []
 
-        def update(training: Training, indices: list[int], step: int, lr: float) -> Any:
-            if not bad(step, tuple(indices)):
-                return real(training, indices, step, lr)
+        def update(training: Training, load: Load, step: int, lr: float) -> Any:
+            if not bad(step, tuple(load.indices)):
+                return real(training, load, step, lr)
             spoilt.append(step)
             before = state(training)
             with pytest.MonkeyPatch.context() as patch:
@@ -41,7 +41,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch) -> Spoil:
                     patch.setattr(type(training.task), "loss", lambda _, *rest: scaled(loss(*rest), value))
                 else:
                     patch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: torch.tensor(value))
-                result = real(training, indices, step, lr)
+                result = real(training, load, step, lr)
             assert all(map(torch.equal, before, state(training))), "a skipped update changed something"
             return result
 
@@ -70,13 +70,15 @@ def test_a_bad_update_changes_nothing_and_is_counted(
     assert training.progress.skipped == 9
     assert training.progress.rollbacks == 0
     for event in skipped:
-        assert event.rows == tuple(training.batches(event.epoch)[event.batch])
+        batch = training.order.batch(event.place)
+        assert event.rows == tuple(training.train.row(i).where for i in batch)
+        assert all(where.rpartition(":")[2].isdecimal() for where in event.rows)
 
 
 def test_five_in_a_row_go_back_and_are_passed_over(make: Make, spoil: Spoil) -> None:
     training = make(max_steps=20, eval_every=100, save_every=4, batch_tokens=10)
-    poisonous = {tuple(batch) for batch in training.batches(0)[2:7]}
-    spoil("loss", math.nan, lambda step, batch: batch in poisonous and training.progress.epoch == 0)
+    poisonous = {tuple(batch) for batch in list(training.order.epoch(0))[2:7]}
+    spoil("loss", math.nan, lambda step, batch: batch in poisonous and training.progress.place.epoch == 0)
     events = list(run(training))
     [back] = [event for event in events if isinstance(event, RolledBack)]
     assert len(back.excluded) == 5
@@ -94,3 +96,12 @@ def test_gives_up_with_a_report(make: Make, spoil: Spoil) -> None:
     ):
         list(run(training))
     assert training.progress.rollbacks == 3
+
+
+def test_a_spike_is_left_out_too(make: Make, spoil: Spoil) -> None:
+    training = make(max_steps=90, eval_every=100, spike=3.0)
+    spoil("loss", 10.0, lambda step, batch: step in (70, 80))
+    assert not training.is_spike(1e9), "not before 64 losses are known"
+    skipped = [event.step for event in run(training) if isinstance(event, Skipped)]
+    assert skipped == [70, 80]
+    assert len(training.progress.losses) == 64

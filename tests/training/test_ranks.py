@@ -47,8 +47,8 @@ def trained(processes: int) -> Path:
     return folder
 
 
-def seen(processes: int, dtype: str, accumulate: int) -> list[dict[str, Any]]:
-    names = [f"{rank}-{dtype}-{accumulate}.json" for rank in range(processes)]
+def seen(processes: int, dtype: str, accumulate: int, shard: bool) -> list[dict[str, Any]]:
+    names = [f"{rank}-{dtype}-{accumulate}-{shard}.json" for rank in range(processes)]
     return [json.loads((trained(processes) / name).read_text()) for name in names]
 
 
@@ -58,9 +58,9 @@ def flat(numbers: list[list[float]]) -> torch.Tensor:
 
 @pytest.mark.parametrize("processes", [2, 4])
 def test_many_processes_are_one(processes: int) -> None:
-    for dtype, accumulate in KINDS:
-        [alone] = seen(1, dtype, 1)
-        together = seen(processes, dtype, accumulate)
+    for dtype, accumulate, shard in KINDS:
+        [alone] = seen(1, dtype, 1, False)
+        together = seen(processes, dtype, accumulate, shard)
         assert len(alone["losses"]) == STEPS
         tolerance = {"float64": 1e-9, "float32": 1e-4}[dtype]
         for rank in together:
@@ -95,9 +95,9 @@ def recipe(tmp_path: Path) -> Path:
     return path
 
 
-def going_on(recipe: Path, processes: int) -> str:
+def going_on(recipe: Path, processes: int, *options: str) -> str:
     """The same command again; what it said."""
-    train = ("-m", "regard", "train", str(recipe))
+    train = ("-m", "regard", "train", str(recipe), *options)
     if processes == 1:
         said = subprocess.run(
             [sys.executable, *train], env=ENVIRONMENT, capture_output=True, text=True, check=True
@@ -149,6 +149,30 @@ def test_a_signal_stops_all_and_the_same_command_goes_on_with_more(recipe: Path)
     _, said = process.communicate(timeout=120)
     assert said.count("interrupted; the same command goes on from here") == 1
     assert "going on from step" in going_on(recipe, 3)
+
+
+def losses(recipe: Path) -> list[float]:
+    lines = map(json.loads, (recipe.parent / "run" / "metrics.jsonl").read_text().splitlines())
+    return [line["loss"] for line in lines if line["event"] == "step"]
+
+
+def test_a_sharded_training_goes_on_in_any_number(recipe: Path, tmp_path: Path) -> None:
+    """Four processes begin, two go on, one ends: the losses are those of one that did it all."""
+    text = recipe.read_text("utf-8").replace("save_every = 5", "save_every = 5\nshard = true\nlog_every = 1")
+    recipe.write_text(text.replace("n_decoder_layers = 1", "n_decoder_layers = 1\ndropout = 0.0"), "utf-8")
+    (tmp_path / "alone").mkdir()
+    alone = tmp_path / "alone" / "recipe.toml"
+    alone.write_text(recipe.read_text().replace(str(tmp_path / "run"), str(tmp_path / "alone" / "run")))
+    going_on(alone, 1)
+    process = begun(recipe, "--standalone", "--nproc-per-node", 4)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    folder = max((recipe.parent / "run" / "checkpoints").glob("step-*"))
+    assert len(list((folder / "model").glob("*.safetensors"))) == 4
+    assert not list(folder.rglob("*.metadata"))
+    torchrun(2, "-m", "regard", "train", recipe, "train.max_steps=40", "--accept-changes")
+    assert "going on from step 40" in going_on(recipe, 1, "--accept-changes")
+    assert losses(recipe) == pytest.approx(losses(alone), abs=1e-3)
 
 
 def test_two_nodes_meet_one_dies_and_both_go_on(recipe: Path) -> None:

@@ -24,7 +24,9 @@ from regard.cli.info import info
 from regard.cli.init import init
 from regard.cli.positions import positions
 from regard.cli.predict import predict
+from regard.cli.report import report
 from regard.cli.train import train
+from regard.cli.watch import watch
 from regard.errors import RegardError
 
 
@@ -64,6 +66,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "predict": predict,
     "explain": explain,
     "info": info,
+    "watch": watch,
+    "report": report,
     "positions": positions,
 }
 for name, verb in VERBS.items():

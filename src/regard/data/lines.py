@@ -5,11 +5,11 @@ one such character would shift an aligned file by a line from there on.
 """
 
 import codecs
+import glob
 import gzip
-import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from io import TextIOWrapper
 from itertools import islice
@@ -33,6 +33,16 @@ def refuse_at_once(fault: DataError) -> None:
     raise fault
 
 
+def expand(path: str, base: Path | None = None) -> list[str]:
+    """The files a name stands for: itself, or all that match a pattern like `part-*.gz`, in their order."""
+    if path.startswith(SHIPPED) or not glob.has_magic(path) or ((base or Path()) / path).exists():
+        return [path]
+    found = sorted(glob.glob(path, root_dir=base, recursive=True))
+    if not found:
+        raise DataError(f"{path}: no file matches this pattern; paths start from {base or Path()}")
+    return found
+
+
 def resolve(path: str, base: Path | None = None) -> Path:
     """The regular file that `path` names: shipped with us (`regard:NAME/FILE`), absolute, or below `base`."""
     if path.startswith(SHIPPED):
@@ -52,19 +62,6 @@ def resolve(path: str, base: Path | None = None) -> Path:
     except OSError as fault:
         raise DataError(f"{path}: cannot be read ({fault.strerror})") from fault
     raise DataError(f"{path}: no such file{nearest(file.name, siblings)}")
-
-
-def fingerprint(paths: Sequence[str], base: Path | None = None) -> str:
-    """SHA-256 over the files' own SHA-256 sums: equal when the same bytes come in the same files' order."""
-    total = hashlib.sha256()
-    for path in paths:
-        file = resolve(path, base)
-        try:
-            with file.open("rb") as stream:
-                total.update(hashlib.file_digest(stream, "sha256").digest())
-        except OSError as fault:
-            raise DataError(f"{path}: cannot be read ({fault.strerror})") from fault
-    return total.hexdigest()
 
 
 def lines(

@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import fmean, mode, quantiles
 from typing import Literal, TypeVar
 
-from regard.data.lines import lines
+from regard.data import parquet
+from regard.data.lines import expand, lines
 from regard.data.source import (
     Column,
     Row,
@@ -140,15 +141,21 @@ def _sample_columns(files: Sequence[str], encoding: str, named: bool) -> dict[Co
 
     Keys are names where there is a header, else numbers; those of text files number the files.
     """
+    files = [expand(file)[0] for file in files]
     texts = [lines(file, encoding=encoding) for file in files]
-    if file_format(files[0]) == "jsonl":
-        objects, n_rows = _thin(record for _, record in file_objects(files[0], texts[0]))
-        table = _object_columns(objects)
-    else:
-        plain = file_format(files[0]) == "text"
-        rows = aligned_cells(files, texts) if plain else file_cells(files[0], texts[0])
-        cells, n_rows = _thin([cell.strip() for cell in row] for _, row in rows)
-        table = _cell_columns(cells, header=False if plain else named or None)
+    match file_format(files[0]):
+        case "jsonl":
+            objects, n_rows = _thin(record for _, record in file_objects(files[0], texts[0]))
+            table = _object_columns(objects)
+        case "parquet":
+            found = parquet.objects(files[0], None, lambda names: {name: name for name in names})
+            objects, n_rows = _thin(record for _, record in found)
+            table = _object_columns(objects)
+        case kind:
+            plain = kind == "text"
+            rows = aligned_cells(files, texts) if plain else file_cells(files[0], texts[0])
+            cells, n_rows = _thin([cell.strip() for cell in row] for _, row in rows)
+            table = _cell_columns(cells, header=False if plain else named or None)
     if not n_rows or (table and not any(table.values())):
         raise DataError(f"{files[0]}: holds no records, only a header or blank lines")
     return table

@@ -1,20 +1,23 @@
-"""Lines → rows, lazily: aligned text files, TSV, CSV and JSON lines, each plain or `.gz`.
+"""Lines → rows, lazily: aligned text files, TSV, CSV and JSON lines, each plain or `.gz`; and Parquet.
 
-The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`; anything else is plain text, one record
-per line). A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if,
-some column is given by name, or a cell of its first line is the name of a wanted role or one of its
-SYNONYMS. A role whose column is not given takes the column named like it; without a header, the first
-column that no other role claims. Plain text files beside one another are the columns of one table.
+The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`; else it is plain text, one
+record per line). A path may be a pattern for many files (`part-*.tsv.gz`), read in the order of their names.
+A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if, some column is
+given by name, or a cell of its first line is the name of a wanted role or one of its SYNONYMS. A role whose
+column is not given takes the column named like it; without a header, the first column that no other role
+claims. Plain text files beside one another are the columns of one table.
 """
 
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count, zip_longest
 from pathlib import Path
 
-from regard.data.lines import UNDECODED, Refuse, lines, nearest, refuse_at_once
+from regard.data import parquet
+from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
 from regard.errors import DataError
 
 SYNONYMS = {
@@ -58,31 +61,48 @@ def read_rows(
     plain = [path for path in paths if file_format(path) == "text"]
     if plain and len(plain) < len(paths):
         raise DataError(f"{plain[0]}: plain text cannot be mixed with files of records ({', '.join(paths)})")
-    texts = [lines(file, encoding=encoding, base=base, refuse=refuse) for file in paths]
+    found = [expand(path, base) for path in paths]
+    read = partial(lines, encoding=encoding, base=base, refuse=refuse)
     if plain and len(columns) > 1:
         if len(paths) != len(columns):
             raise DataError(
                 f"{', '.join(paths)}: plain text needs one file for each of {', '.join(columns)}, "
                 f"but the number of files is {len(paths)}"
             )
-        yield from _table_rows(paths[0], aligned_cells(paths, texts, refuse), columns, refuse)
+        for files in _shards(paths, found):
+            cells = aligned_cells(files, [read(file) for file in files], refuse)
+            yield from _table_rows(files[0], cells, columns, refuse)
         return
-    for file, text in zip(paths, texts, strict=True):
+    for file in chain.from_iterable(found):
         row = None
-        if file_format(file) == "jsonl":
-            rows = _object_rows(file, file_objects(file, text, refuse), columns, refuse)
-        else:
-            rows = _table_rows(file, file_cells(file, text), columns, refuse)
+        match file_format(file):
+            case "jsonl":
+                rows = _object_rows(file, file_objects(file, read(file), refuse), columns, refuse)
+            case "parquet":
+                objects = parquet.objects(file, base, partial(_names, file, columns))
+                rows = _object_rows(file, objects, columns, refuse)
+            case _:
+                rows = _table_rows(file, file_cells(file, read(file)), columns, refuse)
         for row in rows:
             yield row
         if row is None:
             raise DataError(f"{file}: holds no records, only a header or blank lines")
 
 
+def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """The files that belong together: the first of every pattern, then the second of every pattern."""
+    counts = [len(files) for files in found]
+    if len(set(counts)) > 1:
+        told = ", ".join(f"{path} matches {n}" for path, n in zip(paths, counts, strict=True))
+        raise DataError(f"{told} files: every side needs as many, in the same order")
+    return zip(*found, strict=True)
+
+
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl` or `text`, by the suffix below `.gz`."""
+    """`tsv`, `csv`, `jsonl`, `parquet` or `text`, by the suffix below `.gz`."""
     suffix = Path(path.lower().removesuffix(".gz")).suffix
-    return {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}.get(suffix, "text")
+    formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+    return formats.get(suffix, "text")
 
 
 def aligned_cells(
@@ -228,7 +248,7 @@ def _object_rows(
     for line, record in objects:
         where = f"{file}:{line}"
         try:
-            names = {role: _name(where, role, column, list(record)) for role, column in columns.items()}
+            names = _names(where, columns, list(record))
             fields = {role: _scalar(where, name, record[name]) for role, name in names.items()}
         except DataError as fault:
             refuse(fault)
@@ -245,6 +265,10 @@ def _scalar(where: str, name: str, value: object) -> str:
     if "\0" in value or UNDECODED.search(value):
         raise DataError(f"{where}: {name} holds an escaped NUL or half of a surrogate pair, which is no text")
     return value.strip()
+
+
+def _names(where: str, columns: Mapping[str, Column | None], known: Sequence[str]) -> dict[str, str]:
+    return {role: _name(where, role, column, known) for role, column in columns.items()}
 
 
 def _name(where: str, role: str, column: Column | None, names: Sequence[str]) -> str:

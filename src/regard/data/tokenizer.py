@@ -1,7 +1,7 @@
 """Text to ids and back, with the place of every piece in the text; kept as one plain tokenizer.json."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -29,12 +29,28 @@ MAX_FILE_BYTES = 128 * 2**20
 UNSEEN = "\U000103d5"  # OLD PERSIAN NUMBER HUNDRED
 
 
-@dataclass(frozen=True, slots=True)
 class Encoded:
     """Ids without BOS and EOS; `text[start:end]` is what each stands for, without the space before it."""
 
-    ids: tuple[int, ...]
-    offsets: tuple[tuple[int, int], ...]
+    def __init__(self, text: str, found: hf.Encoding, byte_ids: range) -> None:
+        self.ids: list[int] = found.ids
+        self._text, self._found, self._byte_ids = text, found, byte_ids
+
+    @cached_property
+    def offsets(self) -> tuple[tuple[int, int], ...]:
+        """Unigram fuses neighbouring characters that it spells in bytes: each byte gets its own one again."""
+        spans: list[tuple[int, int]] = []
+        fused, place = (0, 0), 0
+        for piece, span in zip(self.ids, self._found.offsets, strict=True):
+            if piece in self._byte_ids and span[1] - span[0] > 1:
+                begins_a_character = (piece - FIRST_BYTE) & 0xC0 != 0x80
+                if span != fused:
+                    fused, place = span, span[0]
+                elif begins_a_character:
+                    place = min(place + 1, span[1] - 1)
+                span = (place, place + 1)
+            spans.append(_without_space(self._text, *span))
+        return tuple(spans)
 
 
 class Tokenizer:
@@ -65,7 +81,9 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoded]:
-        return [self._locate(text, found) for text, found in zip(texts, self._cut(texts), strict=True)]
+        return [
+            Encoded(text, found, self.byte_ids) for text, found in zip(texts, self._cut(texts), strict=True)
+        ]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
@@ -86,21 +104,6 @@ class Tokenizer:
     def _cut(self, texts: Sequence[str]) -> list[hf.Encoding]:
         refuse_surrogates(texts)
         return self._inner.encode_batch(list(texts), add_special_tokens=False)
-
-    def _locate(self, text: str, found: hf.Encoding) -> Encoded:
-        """Unigram fuses neighbouring characters that it spells in bytes: give each byte its own one again."""
-        spans: list[tuple[int, int]] = []
-        fused, place = (0, 0), 0
-        for piece, span in zip(found.ids, found.offsets, strict=True):
-            if piece in self.byte_ids and span[1] - span[0] > 1:
-                begins_a_character = (piece - FIRST_BYTE) & 0xC0 != 0x80
-                if span != fused:
-                    fused, place = span, span[0]
-                elif begins_a_character:
-                    place = min(place + 1, span[1] - 1)
-                span = (place, place + 1)
-            spans.append(_without_space(text, *span))
-        return Encoded(tuple(found.ids), tuple(spans))
 
 
 def _without_space(text: str, start: int, end: int) -> tuple[int, int]:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from regard.corpus import HELD_OUT
+from regard.data.examples import Examples
 from regard.data.source import Row
 from regard.doctor import content, pieces
 from regard.doctor.cost import Estimate, estimate, too_big
@@ -16,7 +18,7 @@ from regard.doctor.pieces import Histogram
 from regard.doctor.reading import read_all
 from regard.errors import DataError
 from regard.recipe import Recipe
-from regard.run import HELD_OUT, assemble, least_memory, pick_device
+from regard.run import assemble, least_memory, pick_device
 from regard.tasks import TASKS, AnyTask
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
@@ -94,12 +96,11 @@ def _estimate(
     """None, and a finding, when the model is too big to be tried."""
     tight = too_big(least_memory(recipe, task))
     if not tight:
-        examples = task.encode([row for row in splits["train"] if row.fields.get("label") != ""])
-        usable = [example for example in examples if task.usable(example)]
-        if not usable:
+        examples = Examples.of(task, (row for row in splits["train"] if row.fields.get("label") != ""))
+        if not examples:
             raise DataError(f"{', '.join(recipe.data.train)}: no usable training examples")
         device = pick_device(recipe.train.device)
-        measured = estimate(assemble(recipe, task, usable, [], base / recipe.run, device))
+        measured = estimate(assemble(recipe, task, examples, [], base / recipe.run, device))
         findings += too_big(measured.memory)
         return measured
     findings += tight

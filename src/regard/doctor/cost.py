@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.data.batching import epoch_batches
 from regard.doctor.finding import Finding
 from regard.machine import Machine
 from regard.training.loop import update
@@ -44,16 +43,16 @@ def too_big(needed: int) -> list[Finding]:
 
 def estimate(training: Training) -> Estimate:
     """Train for a few seconds, the largest batch first; the model is not to be used afterwards."""
-    batches = epoch_batches(training.sizes, training.plan.batch_tokens, training.seed, 0)
-    costs = [len(batch) * max(max(training.sizes[i]) for i in batch) for batch in batches]
+    batches = list(training.order.epoch(0))
+    costs = [len(batch) * int(training.train.sizes[batch].max()) for batch in batches]
     largest = costs.index(max(costs))
     training.model.train()
-    update(training, batches[largest], 1, training.plan.lr)
+    update(training, training.load(batches[largest]), 1, training.plan.lr)
     seconds, cost, steps = 0.0, 0, 0
     while steps < 2 or (seconds < BUDGET and steps < len(batches)):
         at = steps % len(batches)
         began = time.perf_counter()
-        update(training, batches[at], steps + 2, training.plan.lr)
+        update(training, training.load(batches[at]), steps + 2, training.plan.lr)
         seconds, cost, steps = seconds + time.perf_counter() - began, cost + costs[at], steps + 1
     per_epoch = seconds / cost * sum(costs)
     return Estimate(

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.data.lines import resolve
+from regard.corpus import hold_out
+from regard.data.lines import expand, resolve
 from regard.data.source import Row, read_rows
 from regard.doctor.finding import SHOWN, Finding, Place
 from regard.errors import DataError
 from regard.recipe import Recipe
-from regard.run import hold_out
 
 _NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
 _PLACE = re.compile(r"^(\S.*?:\d+): ")
@@ -69,7 +69,8 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
     missing = 0
     for file in files:
         try:
-            resolve(file, base)
+            for path in expand(file, base):
+                resolve(path, base)
         except DataError as fault:
             faults.note(fault)
             missing += 1

@@ -109,6 +109,11 @@ class Block(nn.Module):
         assert own is not None
         return self._wrap(x_BTD, self.ff, self.ff_norm), own
 
+    def remember(self, memory_BKD: Tensor) -> Static:
+        """What attention to the memory will look at."""
+        assert self.cross is not None
+        return self.cross.remember(memory_BKD)
+
     def _wrap(self, x: Tensor, f: Callable[[Tensor], Tensor], norm: nn.LayerNorm) -> Tensor:
         out: Tensor = x + self.dropout(f(norm(x))) if self.pre else norm(x + self.dropout(f(x)))
         return out

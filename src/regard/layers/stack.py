@@ -57,7 +57,5 @@ class Stack(nn.Module):
     def remember(self, memory_BKD: Tensor) -> tuple[Static, ...]:
         """What each layer's attention to the memory will look at."""
         return tuple(
-            layer.cross.remember(memory_BKD)
-            for layer in self.layers
-            if isinstance(layer, Block) and layer.cross
+            layer.remember(memory_BKD) for layer in self.layers if isinstance(layer, Block) and layer.cross
         )

@@ -1,25 +1,29 @@
 """classify: one label per text."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pad_sequence
 
 from regard.config import Config
+from regard.data.examples import Ints, Kept
 from regard.data.lines import UNDECODED
+from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import EOS, PAD, Encoded, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import EOS, Encoded, Tokenizer, TokenizerConfig
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.metrics.classify import accuracy, macro_f1
 from regard.models.dims import Dims
-from regard.tasks.task import Ground, Loss, Part, without_each
+from regard.tasks.task import Ground, Loss, Part, padded, without_each
+
+MOST_LABELS = 10_000
 
 
 class ClassifyConfig(Config):
@@ -34,9 +38,9 @@ class Text:
     """`tokens` end with EOS, so no text is empty; `label` is −1 when unknown."""
 
     row: Row
-    tokens: Tensor
+    tokens: Ints
     label: int
-    offsets: tuple[tuple[int, int], ...]
+    offsets: tuple[tuple[int, int], ...] = ()
     cut: bool = False
 
 
@@ -105,22 +109,30 @@ class Classify:
 
     @classmethod
     def fit(cls, config: ClassifyConfig, rows: Iterable[Row]) -> Self:
-        rows = list(rows)
-        for row in rows:
-            if not row.fields["label"]:
-                raise DataError(f"{row.where}: the label is empty; give every training text one")
-        labels = sorted({row.fields["label"] for row in rows})
+        labels: set[str] = set()
+        file = "the training data"
+
+        def texts() -> Iterator[str]:
+            nonlocal file
+            for row in rows:
+                if not row.fields["label"]:
+                    raise DataError(f"{row.where}: the label is empty; give every training text one")
+                file = row.file
+                labels.add(row.fields["label"])
+                if len(labels) > MOST_LABELS:
+                    raise DataError(
+                        f"{file}: more than {MOST_LABELS:,} different labels look like text, not classes; "
+                        "choose the right column with data.columns.label"
+                    )
+                yield row.fields["text"]
+
+        learnt_from = sampled(texts())
         if len(labels) < 2:
             raise DataError(
-                f"{rows[0].file if rows else 'the training data'}: only one label ({', '.join(labels)}) "
-                "in the training data; a classifier needs at least two"
+                f"{file}: only one label ({', '.join(labels)}) in the training data; "
+                "a classifier needs at least two"
             )
-        if len(labels) > 10_000:
-            raise DataError(
-                f"{rows[0].file}: {len(labels)} different labels look like text, not classes; "
-                "choose the right column with data.columns.label"
-            )
-        return cls(config, Tokenizer.train(config.tokenizer, (row.fields["text"] for row in rows)), labels)
+        return cls(config, Tokenizer.train(config.tokenizer, learnt_from), sorted(labels))
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
@@ -161,7 +173,7 @@ class Classify:
         index = -1 if label is None else self.labels.index(label)
         return Text(
             row,
-            torch.tensor((*encoded.ids[:limit], EOS)),
+            np.array((*encoded.ids[:limit], EOS)),
             index,
             encoded.offsets[:limit],
             cut=len(encoded.ids) > limit,
@@ -176,9 +188,16 @@ class Classify:
     def size(self, example: Text) -> tuple[int]:
         return (len(example.tokens),)
 
+    def keep(self, example: Text) -> Kept:
+        return example.tokens, np.array([example.label])
+
+    def revive(self, row: Row, kept: Kept) -> Text:
+        tokens, label = kept
+        return Text(row, tokens, int(label[0]))
+
     def collate(self, examples: Sequence[Text]) -> Texts:
         return Texts(
-            pad_sequence([example.tokens for example in examples], batch_first=True, padding_value=PAD),
+            padded([example.tokens for example in examples]),
             torch.tensor([len(example.tokens) for example in examples]),
             torch.tensor([example.label for example in examples]),
             tuple(examples),

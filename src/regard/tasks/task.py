@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.data.examples import Ints, Kept
 from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
+from regard.data.tokenizer import PAD, Tokenizer
 from regard.models.dims import Dims
 
 
@@ -127,6 +129,12 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
     def size(self, example: Ex) -> tuple[int, ...]:
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
+    def keep(self, example: Ex) -> Kept:
+        """What a cache has to keep of it, as sequences of integers below 65,536 or the vocabulary's size."""
+
+    def revive(self, row: Row, kept: Kept) -> Ex:
+        """The example again, as far as training needs it; the row has no text."""
+
     def collate(self, examples: Sequence[Ex]) -> Ba: ...
 
     def loss(self, model: nn.Module, batch: Ba) -> Loss: ...
@@ -150,6 +158,14 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         """For an attention site: a title, and the names of the grounds of its rows and columns."""
+
+
+def padded(sequences: Sequence[Ints]) -> Tensor:
+    """One row per sequence, filled up with padding: a copy, never the mapped file itself."""
+    lengths = np.array([len(sequence) for sequence in sequences])
+    rows = np.full((len(sequences), lengths.max()), PAD, np.int64)
+    rows[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(sequences)
+    return torch.from_numpy(rows)
 
 
 def without_each(tokens_1T: Tensor, n_pieces: int) -> Tensor:

@@ -6,12 +6,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from regard.config import Config
+from regard.data.examples import Ints, Kept
+from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, UNK, Encoded, Tokenizer, TokenizerConfig
 from regard.decode import DecodeConfig, Hypothesis, beam, greedy
@@ -19,7 +21,7 @@ from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
 from regard.models import RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
-from regard.tasks.task import Ground, Loss, Part, without_each
+from regard.tasks.task import Ground, Loss, Part, padded, without_each
 
 
 class TranslateConfig(Config):
@@ -39,9 +41,9 @@ class Pair:
     """`source` ends with EOS; `target` begins with BOS and ends with EOS, or is BOS alone when unknown."""
 
     row: Row
-    source: Tensor
-    target: Tensor
-    source_offsets: tuple[tuple[int, int], ...]
+    source: Ints
+    target: Ints
+    source_offsets: tuple[tuple[int, int], ...] = ()
     cut: bool = False
 
 
@@ -133,7 +135,7 @@ class Translate:
 
     @classmethod
     def fit(cls, config: TranslateConfig, rows: Iterable[Row]) -> Self:
-        pairs = [(row.fields["source"], row.fields["target"]) for row in rows]
+        pairs = sampled((row.fields["source"], row.fields["target"]) for row in rows)
         if config.joint:
             joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
             return cls(config, joint, joint)
@@ -175,8 +177,8 @@ class Translate:
         answer = (BOS, *target.ids[:limit], EOS) if "target" in row.fields else (BOS,)
         return Pair(
             row,
-            torch.tensor((*source.ids[:limit], EOS)),
-            torch.tensor(answer),
+            np.array((*source.ids[:limit], EOS)),
+            np.array(answer),
             source.offsets[:limit],
             cut=max(len(source.ids), len(target.ids)) > limit,
         )
@@ -191,12 +193,19 @@ class Translate:
     def size(self, example: Pair) -> tuple[int, int]:
         return len(example.source), max(1, len(example.target) - 1)
 
+    def keep(self, example: Pair) -> Kept:
+        return example.source, example.target
+
+    def revive(self, row: Row, kept: Kept) -> Pair:
+        source, target = kept
+        return Pair(row, source, target)
+
     def collate(self, examples: Sequence[Pair]) -> Pairs:
         return Pairs(
-            source_BK=_padded([example.source for example in examples]),
+            source_BK=padded([example.source for example in examples]),
             source_lengths_B=torch.tensor([len(example.source) for example in examples]),
-            target_BT=_padded([example.target[:-1] for example in examples]),
-            labels_BT=_padded([example.target[1:] for example in examples]),
+            target_BT=padded([example.target[:-1] for example in examples]),
+            labels_BT=padded([example.target[1:] for example in examples]),
             examples=tuple(examples),
         )
 
@@ -248,7 +257,7 @@ class Translate:
         return Translation(text, best.ids, best.score, _spans(self.target, best.ids), others)
 
     def force(self, example: Pair, prediction: Translation) -> Pairs:
-        answer = torch.tensor((BOS, *prediction.ids, EOS))
+        answer = np.array((BOS, *prediction.ids, EOS))
         return self.collate([Pair(example.row, example.source, answer, example.source_offsets)])
 
     def replay(self, model: nn.Module, batch: Pairs) -> Tensor:
@@ -296,7 +305,3 @@ def _spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[tuple[int, int], .
     starts = accumulate((length or 0 for length in whole), max)
     ends = (next(length for length in whole[n:] if length is not None) for n in range(1, len(whole)))
     return tuple(zip(starts, ends, strict=False))
-
-
-def _padded(sequences: list[Tensor]) -> Tensor:
-    return pad_sequence(sequences, batch_first=True, padding_value=PAD)

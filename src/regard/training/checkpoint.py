@@ -2,14 +2,17 @@
 
     checkpoints/step-00000500/model.safetensors      weights
                               optimizer.safetensors  Adam's moments, by parameter name
+                              ema.safetensors        the moving average of the weights, if there is one
                               state.json             where training stands; format_version
                               manifest.json          the sha256 of each
 
-No pickle, no random state: every step seeds its generator from (seed, step), so a position is two integers.
+With train.shard: folders model/, optimizer/ and ema/, with a file from every process (sharding.py).
+No pickle, no random state: every step seeds its generator from (seed, step), and the order of the data is
+computed from (seed, epoch), so that a position is four integers.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -22,13 +25,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from regard import durable
+from regard.data.batching import START, Place
 from regard.errors import CheckpointError
 from regard.training.events import SetAside
+from regard.training.ranks import whole
 
-FORMAT_VERSION = 2
-
-Position = tuple[int, int]
-"""Epoch, and the number of a batch in it."""
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,8 @@ class Progress:
     """Where training stands: everything that is not a tensor."""
 
     step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    """Batches of this epoch that are done."""
+    place: Place = START
+    """The batch that comes next."""
     seconds: float = 0.0
     threads: int = 0
     recent: tuple[int, ...] = ()
@@ -49,11 +50,15 @@ class Progress:
     """Validations since the best one."""
     skipped: int = 0
     """Updates left out because loss or gradient was not finite."""
-    bad: tuple[Position, ...] = ()
+    bad: tuple[Place, ...] = ()
     """The batches of the updates left out since the last good one."""
-    excluded: tuple[Position, ...] = ()
+    excluded: tuple[Place, ...] = ()
     """Batches that led to a roll-back; they are passed over."""
     rollbacks: int = 0
+    parts: int = 1
+    """Into which a batch is split to fit into memory."""
+    losses: tuple[float, ...] = ()
+    """The last ones, where spikes are looked for."""
 
     @property
     def validated(self) -> bool:
@@ -70,12 +75,33 @@ def saved_steps(root: Path) -> list[int]:
     return sorted(int(name) for name in found if name.isdecimal() and name.isascii())
 
 
-def save(root: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress) -> Path:
+def tensors_of(
+    model: nn.Module, optimizer: torch.optim.Optimizer, averaged: dict[str, Tensor] | None
+) -> dict[str, dict[str, Tensor]]:
+    """What a checkpoint holds, by the name of the file or folder."""
+    found = {"model": dict(model.state_dict()), "optimizer": _moments(model, optimizer)}
+    return found if averaged is None else {**found, "ema": averaged}
+
+
+def write_whole(folder: Path, tensors: dict[str, dict[str, Tensor]]) -> None:
+    for name, group in tensors.items():
+        save_file(group, folder / f"{name}.safetensors")
+        durable.reached(f"after the {name}")
+
+
+def write_sharded(folder: Path, tensors: dict[str, dict[str, Tensor]]) -> None:
+    """Every rank calls it."""
+    from regard.training import sharding
+
+    for name, group in tensors.items():
+        sharding.write(folder / name, group)
+
+
+def save(root: Path, progress: Progress, write: Callable[[Path], None]) -> Path:
+    """`write` puts the tensors into a folder, which becomes the checkpoint when it is whole."""
+
     def fill(folder: Path) -> None:
-        save_file(dict(model.state_dict()), folder / "model.safetensors")
-        durable.reached("after the weights")
-        save_file(_moments(model, optimizer), folder / "optimizer.safetensors")
-        durable.reached("after the moments")
+        write(folder)
         state = {"format_version": FORMAT_VERSION, "progress": asdict(progress)}
         (folder / "state.json").write_text(json.dumps(state, indent=1), "utf-8")
         durable.reached("before the seal")
@@ -120,27 +146,51 @@ def restore(root: Path, step: int, model: nn.Module, optimizer: torch.optim.Opti
                 f"{folder}: written by a newer regard (format {state['format_version']}, this one reads "
                 f"{FORMAT_VERSION}); upgrade regard"
             )
-        progress = Progress(**{name: _frozen(value) for name, value in state["progress"].items()})
-        moments = load_file(folder / "optimizer.safetensors")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        if state["format_version"] < FORMAT_VERSION:
+            raise CheckpointError(
+                f"{folder}: written by an older regard (format {state['format_version']}, this one reads "
+                f"{FORMAT_VERSION}), which took the data in another order; start over with --fresh"
+            )
+        progress = _progress(state["progress"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{folder}: the checkpoint is damaged ({error})") from error
-    load_weights(folder / "model.safetensors", model)
-    _restore_moments(model, optimizer, moments, folder / "optimizer.safetensors")
+    if (folder / "model").is_dir():
+        _restore_sharded(folder, model, optimizer)
+    else:
+        load_weights(folder / "model.safetensors", model)
+        _restore_moments(model, optimizer, folder / "optimizer.safetensors")
     return progress
 
 
-def _frozen(value: Any) -> Any:
-    """JSON has lists where we have tuples."""
-    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value
+def _restore_sharded(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Into the parts that this rank holds, whatever parts were written."""
+    from regard.training import sharding
+
+    for parameter in model.parameters():
+        if not optimizer.state[parameter]:
+            zero = {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
+            optimizer.state[parameter].update({"step": torch.zeros(()), **zero})
+    for name, tensors in (("model", dict(model.state_dict())), ("optimizer", _moments(model, optimizer))):
+        sharding.read(folder / name, tensors)
+
+
+def _loaded(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
+
+
+def _progress(saved: dict[str, Any]) -> Progress:
+    """JSON has lists where we have tuples and places."""
+    places = {name: tuple(Place(*place) for place in saved[name]) for name in ("bad", "excluded")}
+    plain = {name: tuple(saved[name]) for name in ("recent", "losses")}
+    return Progress(**{**saved, **places, **plain, "place": Place(*saved["place"])})
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
     """Copy a file's tensors into an allocated model; names and shapes must agree exactly."""
-    try:
-        tensors = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
-    fill(model, tensors, str(path))
+    fill(model, _loaded(path), str(path))
 
 
 def fill(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
@@ -154,22 +204,34 @@ def fill(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
         found, needed = tuple(tensors[name].shape), tuple(tensor.shape)
         if found != needed:
             raise CheckpointError(f"{where}: tensor {name} has shape {found}, the model needs {needed}")
-        if not torch.isfinite(tensors[name]).all():
+        if not whole(torch.isfinite(tensors[name]).all()):
             raise CheckpointError(f"{where}: tensor {name} holds numbers that are not finite; is it damaged?")
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(tensors[name])
 
 
-def average(root: Path, steps: Iterable[int]) -> dict[str, Tensor]:
-    """The mean of the weights saved at these steps."""
+def read_like(like: dict[str, Tensor], root: Path, step: int, name: str) -> dict[str, Tensor]:
+    """The tensors saved under this name, shared out as `like` is."""
+    folder = folder_of(root, step)
+    if not (folder / name).is_dir():
+        return _loaded(folder / f"{name}.safetensors")
+    from regard.training import sharding
+
+    tensors = {key: torch.zeros_like(tensor) for key, tensor in like.items()}
+    sharding.read(folder / name, tensors)
+    return tensors
+
+
+def average(model: nn.Module, root: Path, steps: Iterable[int], name: str) -> dict[str, Tensor]:
+    """The mean of what was saved under this name at these steps."""
     chosen = list(steps)
     total: dict[str, Tensor] = {}
     for step in chosen:
-        for name, tensor in load_file(folder_of(root, step) / "model.safetensors").items():
+        for key, tensor in read_like(dict(model.state_dict()), root, step, name).items():
             part = tensor.double() / len(chosen) if tensor.is_floating_point() else tensor
-            total[name] = total[name] + part if name in total and tensor.is_floating_point() else part
-    return {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in total.items()}
+            total[key] = total[key] + part if key in total and tensor.is_floating_point() else part
+    return {key: tensor.float() if tensor.is_floating_point() else tensor for key, tensor in total.items()}
 
 
 def prune(root: Path, keep: Iterable[int]) -> None:
@@ -192,13 +254,13 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
     }
 
 
-def _restore_moments(
-    model: nn.Module, optimizer: torch.optim.Optimizer, moments: dict[str, Tensor], path: Path
-) -> None:
+def _restore_moments(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> None:
     parameters = dict(model.named_parameters())
-    for key, value in moments.items():
+    for key, value in _loaded(path).items():
         name, _, kind = key.rpartition("/")
         parameter = parameters.get(name)
         if parameter is None or (kind != "step" and value.shape != parameter.shape):
-            raise CheckpointError(f"{path}: does not fit the model, its {key} belongs to another")
+            raise CheckpointError(
+                f"optimizer.safetensors: does not fit the model, its {key} belongs to another"
+            )
         optimizer.state[parameter][kind] = value if kind == "step" else value.to(parameter.device)

@@ -13,7 +13,10 @@ class TrainConfig(Config):
     max_epochs: int | None = Field(None, ge=1)
     max_steps: int | None = Field(None, ge=1)
     max_minutes: float | None = Field(None, gt=0, description="evaluation included; the model so far is kept")
-    batch_tokens: int = Field(4096, ge=1, description="rows × longest side, of the whole batch")
+    batch_tokens: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        4096,
+        description='rows × longest side, of the whole batch; "auto": 4096, in parts that fit into memory',
+    )
     accumulate: int = Field(
         1, ge=1, description="split a batch into this many parts to save memory; same result"
     )
@@ -37,12 +40,33 @@ class TrainConfig(Config):
         10.0, gt=0, description="a checkpoint at least this often, whatever the steps"
     )
     patience: int | None = Field(None, ge=1, description="validations without a better score before stopping")
+    spike: float | None = Field(
+        None, gt=1, description="leave out updates whose loss is this many times the median of the last 64"
+    )
+    ema: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="decay of a moving average of the weights, which is scored and kept; 0: no",
+    )
     average: int = Field(
-        1, ge=1, description="also try the average of the last k checkpoints, keep the better"
+        1, ge=1, description="keep the average of the last k checkpoints, unless the best is clearly better"
     )
     log_every: int = Field(20, ge=1, description="steps between lines of metrics.jsonl")
+    tensorboard: bool = Field(False, description="also write events for TensorBoard (needs regard[track])")
+    shard: bool = Field(
+        False, description="split weights, gradients and moments over torchrun's processes (FSDP2)"
+    )
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
+    workers: int = Field(
+        1, ge=0, le=64, description="threads that make the next batches; they change nothing but time"
+    )
     threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; all cores by default")
+
+    @property
+    def tokens(self) -> int:
+        """Of a whole batch."""
+        return 4096 if self.batch_tokens == "auto" else self.batch_tokens
 
     @model_validator(mode="after")
     def _ends(self) -> "TrainConfig":

@@ -3,6 +3,17 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regard.data.batching import Place
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Training rows are being encoded for the first time."""
+
+    rows: int
+    """So far."""
+    seconds: float
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -36,6 +47,18 @@ class Step:
     """Since the start, evaluation included; adds up over resumes."""
     progress: float
     """Share of the whole, by the nearest limit; 0 when there is none."""
+    waited: float = 0.0
+    """Seconds for the batch to be ready,"""
+    took: float = 0.0
+    """and to learn from it."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Batches go through the model in this many parts, to fit into memory; the result is the same."""
+
+    step: int
+    parts: int
 
 
 @dataclass(frozen=True)
@@ -45,12 +68,15 @@ class Evaluated:
     best: bool
     seconds: float
     took: float
+    samples: tuple[dict[str, str], ...] = ()
+    """Input, expected answer and answer of the first few examples."""
 
 
 @dataclass(frozen=True)
 class Saved:
     step: int
     path: Path
+    took: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -73,13 +99,12 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Loss or gradient was not finite: the weights were left as they were."""
+    """Loss or gradient was not finite, or the loss a spike: the weights were left as they were."""
 
     step: int
-    epoch: int
-    batch: int
-    rows: tuple[int, ...]
-    """The training examples of the batch, counted from 0."""
+    place: Place
+    rows: tuple[str, ...]
+    """Where the examples of the batch came from, as file:line."""
     loss: float
     grad_norm: float
     total: int
@@ -93,7 +118,7 @@ class RolledBack:
     step: int
     """Where training goes on from."""
     from_step: int
-    excluded: tuple[tuple[int, int], ...]
+    excluded: tuple[Place, ...]
 
 
 @dataclass(frozen=True)
@@ -119,5 +144,16 @@ class Finished:
 
 
 Event = (
-    Prepared | Step | Evaluated | Saved | SaveFailed | SetAside | Skipped | RolledBack | Scoring | Finished
+    Encoding
+    | Prepared
+    | Split
+    | Step
+    | Evaluated
+    | Saved
+    | SaveFailed
+    | SetAside
+    | Skipped
+    | RolledBack
+    | Scoring
+    | Finished
 )

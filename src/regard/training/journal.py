@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -10,7 +11,17 @@ from typing import Any
 
 from regard.durable import write_file
 from regard.plain import finite
-from regard.training.events import Evaluated, Event, Finished, RolledBack, SaveFailed, Skipped, Step
+from regard.training.events import (
+    Evaluated,
+    Event,
+    Finished,
+    RolledBack,
+    Saved,
+    SaveFailed,
+    Skipped,
+    Split,
+    Step,
+)
 
 LASTING = ("rolled_back", "save_failed", "skipped")
 """Mishaps, which stay on record when training goes back past them."""
@@ -24,20 +35,29 @@ class Journal:
 
     def __init__(self, path: Path, every: int, resumed_step: int = 0) -> None:
         self.path, self.every = path, every
+        self.since: defaultdict[str, float] = defaultdict(int)
+        """Tokens and seconds since the last line of a step."""
         self._rewind(resumed_step)
 
     def __call__(self, event: Event) -> None:
         match event:
-            case Step() if event.step % self.every:
-                return
+            case Step():
+                self.since["tokens"] += event.tokens
+                self.since["waited"] += event.waited
+                self.since["took"] += event.took
+                if event.step % self.every == 0:
+                    self._write(event, **self.since)
+                    self.since.clear()
+            case Saved():
+                self.since["saving"] += event.took
             case RolledBack():
                 self._rewind(event.step, keep=LASTING)
                 self._write(event)
-            case Step() | Evaluated() | Skipped() | SaveFailed() | Finished():
+            case Evaluated() | Skipped() | SaveFailed() | Split() | Finished():
                 self._write(event)
 
-    def _write(self, event: Any) -> None:
-        entry = {"event": _snake(type(event).__name__)} | asdict(event)
+    def _write(self, event: Any, **since: float) -> None:
+        entry = {"event": _snake(type(event).__name__)} | asdict(event) | since
         with suppress(OSError), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(finite(entry), allow_nan=False) + "\n")
 

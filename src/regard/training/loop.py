@@ -7,20 +7,22 @@ global batch, so splitting it (accumulation) changes nothing.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from regard.data.batching import split
 from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
-from regard.training.events import Evaluated, Event, Scoring, Skipped, Step
+from regard.training.events import Evaluated, Event, Scoring, Skipped, Split, Step
+from regard.training.fitting import find_parts, is_memory_error, split_further
 from regard.training.keeping import BAD_UPDATES, choose, roll_back, save
+from regard.training.ranks import whole
 from regard.training.schedule import learning_rate
-from regard.training.state import Training
+from regard.training.state import RECENT, Load, Training
 from regard.training.stopping import Interrupted
 
 
@@ -32,6 +34,9 @@ def run(training: Training) -> Iterator[Event]:
     with training.stop.deferred():
         try:
             if training.saved_at is None:
+                if plan.batch_tokens == "auto":
+                    training.advance(parts=find_parts(training))
+                    yield Split(0, training.n_parts)
                 yield from save(training)
             while True:
                 reason = _limit(plan, training.progress)
@@ -50,74 +55,73 @@ def run(training: Training) -> Iterator[Event]:
             if training.saved_at != training.progress.step:
                 yield from save(training)
             raise
-    if training.ranks.first:
+    if training.ranks.first or training.together:
         yield Scoring(training.progress.step, "valid")
         yield choose(training, reason)
 
 
 def _step(training: Training) -> Iterator[Event]:
-    progress, plan = training.progress, training.plan
-    epoch, number = progress.epoch, progress.batch
-    batches = training.batches(epoch)
-    done = number + 1 >= len(batches)
-    after: dict[str, Any] = {"epoch": epoch + done, "batch": 0 if done else number + 1}
-    if (epoch, number) in progress.excluded or number >= len(batches):  # other data since: accepted changes
-        training.advance(**after)
+    progress, plan, place = training.progress, training.plan, training.progress.place
+    asked = time.perf_counter()
+    load, after = training.loader(place), training.order.after(place)
+    got = time.perf_counter()
+    if place in progress.excluded or load is None:  # none there: other data since, by accepted changes
+        training.advance(place=after)
         return
     step = progress.step + 1
     lr = learning_rate(plan, step, d_model=training.d_model, total_steps=training.total_steps)
-    loss, grad_norm, counts, finite = update(training, batches[number], step, lr)
-    if finite:
-        training.advance(**after, step=step, bad=())
+    try:
+        loss, grad_norm, counts, taken = update(training, load, step, lr)
+    except (RuntimeError, MemoryError) as error:
+        if not is_memory_error(error):
+            raise
+        yield Split(progress.step, split_further(training, error))
+        return
+    if taken:
+        losses = (*progress.losses, loss)[-RECENT:] if plan.spike else ()
+        training.advance(place=after, step=step, bad=(), losses=losses)
         unit, count = next(iter(counts.items()))
         share = _share(plan, training.progress, training.total_steps)
-        yield Step(step, epoch, loss, lr, grad_norm, count, unit, training.seconds, share)
+        waited, took = got - asked, time.perf_counter() - got
+        yield Step(step, place.epoch, loss, lr, grad_norm, count, unit, training.seconds, share, waited, took)
         return
-    bad = (*progress.bad, (epoch, number))
-    training.advance(**after, step=step, bad=bad, skipped=progress.skipped + 1)
-    yield Skipped(step, epoch, number, tuple(batches[number]), loss, grad_norm, progress.skipped + 1)
+    bad, skipped = (*progress.bad, place), progress.skipped + 1
+    training.advance(place=after, step=step, bad=bad, skipped=skipped)
+    rows = tuple(training.train.row(i).where for i in load.indices)
+    yield Skipped(step, place, rows, loss, grad_norm, skipped)
     if len(bad) == BAD_UPDATES:
         yield from roll_back(training)
 
 
-def update(
-    training: Training, indices: Sequence[int], step: int, lr: float
-) -> tuple[float, float, dict[str, int], bool]:
+def update(training: Training, load: Load, step: int, lr: float) -> tuple[float, float, dict[str, int], bool]:
     """One step on one global batch: plain loss, gradient norm, what was counted, and whether it was taken.
 
-    It is taken if loss and gradient are finite; else weights and moments stay exactly as they were.
+    It is taken if loss and gradient are finite and the loss is no spike; else weights and moments stay as
+    they were, to the bit.
     """
     ranks = training.ranks
     torch.manual_seed(_seed(training.seed, step, ranks.rank))
-    own = ranks.share(indices)
-    batches = [
-        training.task.collate([training.train[i] for i in part]).to(training.device)
-        for part in split(
-            own or indices[:1], training.plan.accumulate
-        )  # without a row, go through the motions
-    ]
-    counts = dict.fromkeys(batches[0].counts, 0)
-    for batch in batches if own else ():
-        for name, count in batch.counts.items():
-            counts[name] += count
-    counts = {name: int(total) for name, total in ranks.sums(counts).items()}
+    counts = {name: int(total) for name, total in ranks.sums(load.counts).items()}
     training.optimizer.zero_grad(set_to_none=True)
     shown = 0.0
-    for number, batch in enumerate(batches, 1):
-        with ranks.summing(training.parallel, number == len(batches)):
-            loss = training.task.loss(training.parallel, batch)
+    for number, part in enumerate(load.parts, 1):
+        own = number <= load.n_own
+        with ranks.summing(training.parallel, number == len(load.parts)):
+            loss = training.task.loss(training.parallel, part.to(training.device))
             objective = loss.objective(counts) * (ranks.world if own else 0)
             objective.backward()  # type: ignore[no-untyped-call]
         shown += sum(float(value) / counts[name] for name, value in loss.shown.items()) if own else 0.0
     shown = ranks.sums({"loss": shown})["loss"]
     limit = training.plan.clip_norm or float("inf")
-    norm = float(nn.utils.clip_grad_norm_(training.model.parameters(), limit))
-    finite = math.isfinite(shown) and math.isfinite(norm)
-    if finite:
+    norm = float(whole(nn.utils.clip_grad_norm_(training.model.parameters(), limit)))
+    taken = math.isfinite(shown) and math.isfinite(norm) and not training.is_spike(shown)
+    if taken:
         for group in training.optimizer.param_groups:
             group["lr"] = lr
         training.optimizer.step()
-    return shown, norm, counts, finite
+        if training.ema is not None:
+            training.ema.update(step)
+    return shown, norm, counts, taken
 
 
 def _seed(seed: int, step: int, rank: int) -> int:
@@ -126,25 +130,25 @@ def _seed(seed: int, step: int, rank: int) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
 
 
-def _score(training: Training) -> dict[str, float]:
-    """Rank 0 scores, the others wait; a signal that cuts it short stops them all."""
+def _score(training: Training) -> tuple[dict[str, float], list[dict[str, str]]]:
+    """Rank 0 scores, the others wait or help; a signal that cuts it short stops them all."""
     told: dict[str, Any] = {}
-    if training.ranks.first:
+    if training.ranks.first or training.together:
         try:
-            told = {"metrics": training.score()[0]}
+            with nullcontext() if training.ema is None else training.ema.in_place():
+                told = {"metrics": training.score()[0], "samples": training.samples()}
         except Interrupted as stopped:
             told = {"signal": stopped.signum}
     told = training.ranks.told(told)
     if "signal" in told:
         raise Interrupted(told["signal"])
-    metrics: dict[str, float] = told["metrics"]
-    return metrics
+    return told["metrics"], told["samples"]
 
 
 def _validate(training: Training) -> Iterator[Event]:
     """Score, note whether it is the best so far, save."""
     before, began = training.progress, time.perf_counter()
-    metrics = _score(training)
+    metrics, samples = _score(training)
     score = metrics[training.task.metric]
     best = before.best_score is None or score > before.best_score
     noted = (
@@ -152,14 +156,15 @@ def _validate(training: Training) -> Iterator[Event]:
     )
     recent = (*before.recent, before.step)[-training.plan.average :]
     training.advance(recent=recent, **noted)
-    yield Evaluated(before.step, metrics, best, training.seconds, time.perf_counter() - began)
+    took = time.perf_counter() - began
+    yield Evaluated(before.step, metrics, best, training.seconds, took, tuple(samples))
     yield from save(training)
     if best and training.saved_at != before.step:  # weights that could not be kept cannot be the best
         training.advance(best_score=before.best_score, best_step=before.best_step)
 
 
 def _due(plan: TrainConfig, progress: Progress) -> bool:
-    return progress.step % plan.eval_every == 0 if plan.eval_every else progress.batch == 0
+    return progress.step % plan.eval_every == 0 if plan.eval_every else progress.place[1:] == (0, 0)
 
 
 def _save_due(training: Training) -> bool:
@@ -172,7 +177,7 @@ def _save_due(training: Training) -> bool:
 def _limit(plan: TrainConfig, progress: Progress) -> str | None:
     if plan.max_steps is not None and progress.step >= plan.max_steps:
         return f"max_steps = {plan.max_steps}"
-    if plan.max_epochs is not None and progress.epoch >= plan.max_epochs:
+    if plan.max_epochs is not None and progress.place.epoch >= plan.max_epochs:
         return f"max_epochs = {plan.max_epochs}"
     if plan.max_minutes is not None and progress.seconds >= 60 * plan.max_minutes:
         return f"max_minutes = {plan.max_minutes:g}"

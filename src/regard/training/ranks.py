@@ -6,6 +6,7 @@ What rank 0 says, it says in JSON: nothing is pickled, not even between processe
 
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RunError
@@ -30,6 +31,8 @@ class Ranks:
     rank: int = 0
     world: int = 1
     device: torch.device | None = None
+    shard: bool = False
+    """Whether each holds a part of the model only, so that all must take part in whatever it computes."""
 
     @property
     def first(self) -> bool:
@@ -41,13 +44,23 @@ class Ranks:
 
     def parallel(self, model: nn.Module) -> nn.Module:
         """The model with gradients that are averaged over the ranks."""
-        return model if self.world == 1 else DistributedDataParallel(model, broadcast_buffers=False)
+        if self.world == 1:
+            return model
+        if self.shard:
+            from regard.training import sharding
+
+            return sharding.shard(model)
+        with warnings.catch_warnings():  # its other name is not known to the oldest torch that we take
+            warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
+            return DistributedDataParallel(model, broadcast_buffers=False)
 
     def summing(self, parallel: nn.Module, last: bool) -> AbstractContextManager[None]:
         """Only the last part of a batch pays for the exchange."""
         if isinstance(parallel, DistributedDataParallel) and not last:
             waiting: AbstractContextManager[None] = parallel.no_sync()
             return waiting
+        if self.shard and self.world > 1:
+            parallel.set_requires_gradient_sync(last)  # type: ignore[operator]
         return nullcontext()
 
     def sums(self, numbers: Mapping[str, float]) -> dict[str, float]:
@@ -77,16 +90,21 @@ class Ranks:
         return dict(zip(numbers, values.tolist(), strict=True))
 
 
+def whole(tensor: Tensor) -> Tensor:
+    """A tensor of which each rank holds a part, put together; any other as it is. All ranks call it."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
 def is_first() -> bool:
     """Whether this process speaks and writes for all, as far as it can know before they have met."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[Ranks]:
+def joined(device: torch.device, *, shard: bool = False) -> Iterator[Ranks]:
     """The ranks that `torchrun` started, met and in agreement; alone without it."""
     if "WORLD_SIZE" not in os.environ or "RANK" not in os.environ:
-        yield Ranks(device=device)
+        yield Ranks(device=device, shard=shard)
         return
     try:
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
@@ -96,6 +114,6 @@ def joined(device: torch.device) -> Iterator[Ranks]:
             "every node with the same --nnodes and --rdzv-endpoint"
         ) from None
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size(), device)
+        yield Ranks(dist.get_rank(), dist.get_world_size(), device, shard)
     finally:
         dist.destroy_process_group()

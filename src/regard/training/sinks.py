@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from regard.plain import printable
+from regard.plain import clock, printable
 from regard.training.events import (
+    Encoding,
     Evaluated,
     Event,
     Finished,
@@ -21,6 +22,7 @@ from regard.training.events import (
     Scoring,
     SetAside,
     Skipped,
+    Split,
     Step,
 )
 
@@ -43,6 +45,8 @@ class ConsoleSink:
 
     def __call__(self, event: Event) -> None:
         match event:
+            case Encoding():
+                self._encoding(event)
             case Prepared():
                 self._prepared(event)
             case Step():
@@ -52,11 +56,14 @@ class ConsoleSink:
             case Finished():
                 self.close()
                 self._say(
-                    f"finished at step {event.step} after {_clock(event.seconds)} ({event.reason}); "
+                    f"finished at step {event.step} after {clock(event.seconds)} ({event.reason}); "
                     f"kept the {event.chosen}: {_scores(event.metrics)}"
                 )
             case Scoring():
                 self._scoring(event)
+            case Split():
+                if event.parts > 1:
+                    self._say(f"batches are split into {event.parts} parts to fit into memory")
             case Skipped():
                 self._say(
                     f"step {event.step}: update left out, loss {event.loss:.3g}, "
@@ -94,7 +101,11 @@ class ConsoleSink:
             f"run folder {event.run}"
             + (f"\ngoing on from step {event.resumed_step:,}" if event.resumed_step else "")
         )
-        if self.console.is_terminal:
+        self._start()
+
+    def _start(self) -> None:
+        """The live line, where there can be one."""
+        if self.console.is_terminal and self.live is None:
             self.live = Progress(
                 *([BarColumn(bar_width=16)] if self.console.width >= WIDE else []),
                 TextColumn("{task.description}", markup=False),
@@ -104,6 +115,18 @@ class ConsoleSink:
             self.live.start()
             self.line = self.live.add_task("", total=1.0)
 
+    def _encoding(self, event: Encoding) -> None:
+        self._start()
+        self._now(f"encoding · {event.rows:,} rows · {event.rows / event.seconds:,.0f} rows/s", 0.0)
+
+    def _now(self, line: str, progress: float) -> None:
+        """What is going on: on the live line, or else as a line of its own now and then."""
+        if self.live is not None and self.line is not None:
+            self.live.update(self.line, completed=progress, description=line)
+        elif time.monotonic() - self.said >= self.QUIET_SECONDS:
+            self.said = time.monotonic()
+            self._say(line)
+
     def _step(self, event: Step) -> None:
         before = self.last_step
         since = event.seconds - before.seconds if before else 0.0
@@ -112,11 +135,7 @@ class ConsoleSink:
             self.rate = rate if not self.rate else self.rate + 0.1 * (rate - self.rate)
         self.loss = event.loss if math.isnan(self.loss) else self.loss + 0.1 * (event.loss - self.loss)
         self.last_step = event
-        if self.live is not None and self.line is not None:
-            self.live.update(self.line, completed=event.progress, description=self._line(event))
-        elif time.monotonic() - self.said >= self.QUIET_SECONDS:
-            self.said = time.monotonic()
-            self._say(self._line(event))
+        self._now(self._line(event), event.progress)
 
     def _line(self, event: Step) -> str:
         """Everything worth knowing, or on a narrow terminal what matters most of it."""
@@ -129,8 +148,8 @@ class ConsoleSink:
             self.metric,
             f"{self.rate:,.0f} {event.unit}/s",
             f"lr {event.lr:.2g}" if wide else "",
-            _clock(event.seconds) if wide else "",
-            "" if left is None else f"{_clock(left)} left",
+            clock(event.seconds) if wide else "",
+            "" if left is None else f"{clock(left)} left",
             _memory(),
         ]
         return " · ".join(part for part in parts if part)
@@ -146,7 +165,7 @@ class ConsoleSink:
         self.metric = "".join(f"{name} {value:.2f}" for name, value in list(event.metrics.items())[1:2])
         self.last_step = None
         mark = " ← best" if event.best else ""
-        times = f"{_clock(event.seconds)}, validation {event.took:.1f} s"
+        times = f"{clock(event.seconds)}, validation {event.took:.1f} s"
         self._say(f"step {event.step}: {_scores(event.metrics)}{mark}", f"  ({times})")
 
 
@@ -154,12 +173,6 @@ def _scores(metrics: dict[str, float]) -> str:
     return ", ".join(
         f"{name} {value:.3f}" if name == "loss" else f"{name} {value:.2f}" for name, value in metrics.items()
     )
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _memory() -> str:

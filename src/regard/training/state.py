@@ -3,31 +3,59 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
 from torch import nn
 
 from regard import durable
-from regard.data.batching import epoch_batches
+from regard.data.ahead import Ahead
+from regard.data.batching import Order, Place, split
+from regard.data.examples import Examples
 from regard.errors import CheckpointError
-from regard.tasks.task import Tally, Task
+from regard.tasks.task import Batch, Tally, Task, evaluating
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
+from regard.training.ema import Ema
 from regard.training.evaluate import evaluate
 from regard.training.events import SetAside
 from regard.training.ranks import Ranks
 from regard.training.stopping import Stop
+
+RECENT = 64
+"""Losses that a spike is told by."""
+SAMPLES = 3
+"""Validation examples whose answers are kept over time."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """One rank's share of a global batch, collated in the parts that go through the model one by one."""
+
+    indices: Sequence[int]
+    """Of the whole batch."""
+    parts: Sequence[Batch]
+    """Equally many on every rank."""
+    n_own: int
+    """The first so many; the rest are another's row, with which a rank only goes through the motions."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What this rank's share counts."""
+        return {
+            name: sum(part.counts[name] for part in self.parts[: self.n_own]) for name in self.parts[0].counts
+        }
 
 
 @dataclass
 class Training:
     task: Task[Any, Any, Any, Any]
     model: nn.Module
-    train: Sequence[Any]
+    train: Examples
     valid: Sequence[Any]
     plan: TrainConfig
     checkpoints: Path
@@ -39,7 +67,8 @@ class Training:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        self.sizes = [self.task.size(example) for example in self.train]
+        self.parallel = self.ranks.parallel(self.model)
+        """The model as it is trained: what goes through it is summed over the ranks on its way back."""
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[self.plan.optimizer]
         self.optimizer: torch.optim.Optimizer = kind(
             self.model.parameters(),
@@ -49,23 +78,42 @@ class Training:
             weight_decay=self.plan.weight_decay,
             fused=True,
         )
-        self.parallel = self.ranks.parallel(self.model)
-        """The model as it is trained: what goes through it is summed over the ranks on its way back."""
+        self.ema = Ema(self.model, self.plan.ema) if self.plan.ema else None
         self.signal = 0
         """The signal that was heard, agreed by all ranks."""
         self.saved_at: int | None = None
         self.saved_seconds = 0.0
         self.failed_saves = 0
-        self.batches = lru_cache(maxsize=1)(
-            lambda epoch: epoch_batches(self.sizes, self.plan.batch_tokens, self.seed, epoch)
-        )
+        self.order = Order(self.train.sizes, self.plan.tokens, self.seed)
+        self.loader = Ahead(self._load_at, self.order.after, self.plan.workers)
         self.started = time.perf_counter()
 
     @cached_property
     def total_steps(self) -> int | None:
-        """Known when steps or epochs are limited; epochs differ by a batch or so, the first is counted."""
-        by_epochs = self.plan.max_epochs and self.plan.max_epochs * len(self.batches(0))
+        """Known when steps or epochs are limited."""
+        by_epochs = self.plan.max_epochs and self.plan.max_epochs * self.order.n_batches
         return min((limit for limit in (self.plan.max_steps, by_epochs) if limit is not None), default=None)
+
+    @property
+    def n_parts(self) -> int:
+        """Into which a batch is split."""
+        return max(self.plan.accumulate, self.progress.parts)
+
+    def load(self, indices: Sequence[int], n_parts: int | None = None) -> Load:
+        largest_share = -(-len(indices) // self.ranks.world)
+        n_parts = min(n_parts or self.n_parts, largest_share)
+        own = split(self.ranks.share(indices), n_parts)
+        parts = own + [list(indices[:1])] * (n_parts - len(own))
+        return Load(indices, [self.task.collate([self.train[i] for i in part]) for part in parts], len(own))
+
+    def _load_at(self, place: Place) -> Load | None:
+        indices = self.order.batch(place)
+        return None if indices is None else self.load(indices)
+
+    @property
+    def together(self) -> bool:
+        """Whether all ranks must do the same, in scoring too: each holds a part of the model only."""
+        return self.ranks.shard and self.ranks.world > 1
 
     @property
     def seconds(self) -> float:
@@ -75,6 +123,11 @@ class Training:
     def advance(self, **changes: Any) -> None:
         """Where training stands now."""
         self.progress = replace(self.progress, **changes)
+
+    def is_spike(self, loss: float) -> bool:
+        """Whether it is far above what the last ones were; not before there are enough of them."""
+        factor, losses = self.plan.spike, self.progress.losses
+        return factor is not None and len(losses) == RECENT and loss > factor * median(losses)
 
     def agree(self) -> None:
         """All ranks go by the slowest clock, and by the signal that any of them heard."""
@@ -95,6 +148,8 @@ class Training:
         """Weights and moments of that checkpoint; where training stood then."""
         self.saved_at = step
         progress = checkpoint.restore(self.checkpoints, step, self.model, self.optimizer)
+        if self.ema is not None:
+            self.ema.weights = checkpoint.read_like(self.ema.weights, self.checkpoints, step, "ema")
         self.saved_seconds = progress.seconds
         return progress
 
@@ -113,14 +168,29 @@ class Training:
             )
         return aside
 
-    def score(self, *, thorough: bool = False) -> tuple[dict[str, float], Tally]:
-        """Metrics on the validation data, by the quick search or as the recipe searches; on this rank."""
+    def score(
+        self, examples: Sequence[Any] | None = None, *, thorough: bool = False
+    ) -> tuple[dict[str, float], Tally]:
+        """Metrics, of the validation data if not told, by the quick search or as the recipe searches."""
         return evaluate(
             self.task,
             self.model,
-            self.valid,
+            self.valid if examples is None else examples,
             self.device,
             thorough=thorough,
-            batch_tokens=self.plan.batch_tokens,
-            tick=lambda done: self.stop.poll(),
+            batch_tokens=self.plan.tokens,
+            tick=lambda done: None if self.together else self.stop.poll(),
         )
+
+    def samples(self) -> list[dict[str, str]]:
+        """What the model answers to the first few validation examples."""
+        shown = [example for example in self.valid[:SAMPLES] if self.task.usable_input(example)]
+        if not shown:
+            return []
+        with evaluating(self.model):
+            answers = self.task.predict(self.model, self.task.collate(shown).to(self.device))
+        first, *_, last = self.task.roles
+        return [
+            {"input": row.fields[first], "expected": row.fields[last], "answer": answer.text}
+            for row, answer in zip((example.row for example in shown), answers, strict=True)
+        ]

@@ -1,0 +1,19 @@
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli import console
+from regard.cli.arguments import Run
+
+
+def report(
+    run: Run,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write it; report.html in the run folder by default.")
+    ] = None,
+) -> None:
+    """Draw a run's curves, samples and where its time went on one HTML page, during training or after."""
+    from regard.report import write_report
+
+    console.line(f"wrote {write_report(run, out)}")

@@ -1,0 +1,116 @@
+"""The data of a recipe: rows to score, and training examples, encoded once and mapped from then on.
+
+What is encoded lies in `.regard` beside the run folders, under a name made of everything it depends on, so
+that other runs on the same data find it. It may be deleted at any time.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regard.data import examples
+from regard.data.examples import Examples
+from regard.data.source import Row, read_rows
+from regard.errors import DataError
+from regard.lock import turn
+from regard.recipe import Recipe
+from regard.tasks import TASKS, AnyTask
+
+HELD_OUT = 20
+"""Without validation data, every 20th training row is held out,"""
+MOST_HELD_OUT = 2000
+"""but no more than this."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    recipe: Recipe
+    base: Path
+
+    @property
+    def cache(self) -> Path:
+        return (self.base / self.recipe.run).parent / ".regard"
+
+    @property
+    def memo(self) -> Path:
+        """Remembers the sums of data files."""
+        return self.cache / "files.json"
+
+    def rows(self, split: str) -> Iterator[Row]:
+        """As they are in the files."""
+        data = self.recipe.data
+        return read_rows(getattr(data, split), self.recipe.columns(), encoding=data.encoding, base=self.base)
+
+    @cached_property
+    def every(self) -> int | None:
+        """Which training rows are held out for validation."""
+        if self.recipe.data.valid is not None:
+            return None
+        return hold_out_every(sum(1 for _ in self.rows("train")))
+
+    def fit(self) -> AnyTask:
+        """The task with its vocabulary and labels, learnt from the training rows."""
+        kind: type[AnyTask] = TASKS[self.recipe.task.kind]
+        every = self.every
+        return kind.fit(
+            self.recipe.task,
+            (row for number, row in enumerate(self.rows("train"), 1) if not (every and number % every == 0)),
+        )
+
+    def scored(self, task: AnyTask) -> dict[str, list[Any]]:
+        """The examples of the splits that are scored, not trained on."""
+        given = (split for split in ("valid", "test") if getattr(self.recipe.data, split) is not None)
+        return {split: task.encode(list(self.rows(split))) for split in given}
+
+    def train(
+        self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None]
+    ) -> tuple[Examples, Path]:
+        """What is trained on, from the cache or into it; and where in the cache it is."""
+        folder = self.cache / _key(self.recipe, identity)
+        self.cache.mkdir(parents=True, exist_ok=True)
+        with turn(self.cache / f"{folder.name}.lock"):
+            found = Examples.open(task, folder)
+            if found is None:
+                name = ", ".join(self.recipe.data.train)
+                examples.write(task, self.rows("train"), folder, name=name, hold_out=self.every, tick=tick)
+                found = Examples.open(task, folder)
+        assert found is not None
+        return found, folder
+
+    def held_out(self, task: AnyTask, folder: Path) -> list[Any]:
+        """Validation examples for a recipe that gives none."""
+        if held := examples.held_out(folder):
+            return task.encode(held)
+        files = ", ".join(self.recipe.data.train)
+        raise DataError(f"{files}: no usable examples for valid; {HELD_OUT} rows are needed to hold one out")
+
+
+def hold_out_every(n_rows: int) -> int:
+    return max(HELD_OUT, -(-n_rows // MOST_HELD_OUT))
+
+
+def hold_out(train_rows: list[Row]) -> list[Row]:
+    """Takes the rows for validation out of the training rows."""
+    every = hold_out_every(len(train_rows))
+    held = train_rows[every - 1 :: every]
+    del train_rows[every - 1 :: every]
+    return held
+
+
+def _key(recipe: Recipe, identity: dict[str, Any]) -> str:
+    """Of everything that encoded examples depend on."""
+    searching = "recipe.task.decode"
+    encoding = ("recipe.task.", "recipe.data.columns", "recipe.data.encoding", "vocabulary.")
+    parts = {
+        name: value
+        for name, value in identity.items()
+        if name.startswith(encoding) and not name.startswith(searching)
+    }
+    parts["files"] = [identity[f"data.{file}"] for file in recipe.data.train]
+    parts["held out"] = recipe.data.valid is None
+    parts["format"] = examples.FORMAT_VERSION
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

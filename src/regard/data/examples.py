@@ -1,0 +1,214 @@
+"""Encoded examples as integer arrays, in memory or mapped from files: data may be larger than memory.
+
+KEY/index.json     how many examples, the shape of every array; format_version
+    0.values       the sequences of the first column one after another, 1.values of the second
+    0.ends         where each of them ends
+    sizes          lengths by side, as batches are bucketed by
+    places         the file and the line each came from
+    held_out.jsonl rows kept back for validation
+
+A folder is whole or absent, and its name says what it was made of: whoever finds it may use it.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard import durable
+from regard.data.source import Row
+from regard.data.tokenizer import Tokenizer
+from regard.errors import DataError
+
+FORMAT_VERSION = 1
+CHUNK = 4096
+"""Rows encoded together."""
+
+Ints = NDArray[np.integer]
+Kept = tuple[Ints, ...]
+"""What of an example is kept: one sequence of integers per column."""
+Ex = TypeVar("Ex")
+
+
+class Encoder(Protocol[Ex]):
+    """The part of a task that makes examples of rows."""
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]: ...
+
+    def encode(self, rows: Sequence[Row]) -> list[Ex]: ...
+
+    def usable(self, example: Ex) -> bool: ...
+
+    def size(self, example: Ex) -> tuple[int, ...]: ...
+
+    def keep(self, example: Ex) -> Kept: ...
+
+    def revive(self, row: Row, kept: Kept) -> Ex: ...
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Sequences of different length in one array."""
+
+    values: Ints
+    ends: Ints
+
+    def __getitem__(self, i: int) -> Ints:
+        return self.values[self.ends[i - 1] if i else 0 : self.ends[i]]
+
+
+class Examples(Sequence[Any]):
+    """What is trained on."""
+
+    def __init__(
+        self, encoder: Encoder[Any], arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
+    ) -> None:
+        n_columns = sum(name.endswith(".values") for name in arrays)
+        self._encoder, self._files = encoder, files
+        self._columns = [Ragged(arrays[f"{n}.values"], arrays[f"{n}.ends"]) for n in range(n_columns)]
+        self._places = arrays["places"]
+        self.sizes = arrays["sizes"]
+        self.n_left_out = n_left_out
+        """Rows that cannot be trained on: empty, or too long."""
+
+    @classmethod
+    def of(cls, encoder: Encoder[Any], rows: Iterable[Row]) -> Self:
+        """In memory."""
+        made = _Maker(encoder)
+        chunks = [arrays for chunk in _chunks(rows) if (arrays := made.arrays(chunk))]
+        nothing: dict[str, Ints] = {"sizes": np.zeros((0, 1), int), "places": np.zeros((0, 2), int)}
+        arrays = {part: np.concatenate([chunk[part] for chunk in chunks]) for part in (chunks or [{}])[0]}
+        return cls(encoder, arrays or nothing, made.files, made.n_left_out)
+
+    @classmethod
+    def open(cls, encoder: Encoder[Any], folder: Path) -> Self | None:
+        """Mapped from a folder; None when there is none, or it is damaged or of another format."""
+        try:
+            index = json.loads((folder / "index.json").read_text("utf-8"))
+            if index["format_version"] != FORMAT_VERSION:
+                return None
+            arrays: dict[str, Ints] = {}
+            for name, (dtype, *shape) in index["arrays"].items():
+                path, kind = folder / Path(name).name, np.dtype(dtype)
+                if kind.kind not in "iu" or path.stat().st_size != kind.itemsize * int(np.prod(shape)):
+                    return None
+                arrays[name] = np.memmap(path, dtype, "r", shape=tuple(shape))
+            return cls(encoder, arrays, index["files"], index["n_left_out"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._encoder.revive(self.row(i), tuple(column[i] for column in self._columns))
+
+    def row(self, i: int) -> Row:
+        """Where it came from; its text is not kept."""
+        file, line = self._places[i]
+        return Row({}, self._files[file], int(line))
+
+
+class _Maker:
+    """Rows → arrays, chunk by chunk; the ends of sequences and the numbers of files run on."""
+
+    def __init__(self, encoder: Encoder[Any]) -> None:
+        self.encoder = encoder
+        small = all(len(tokenizer) <= 2**16 for tokenizer in encoder.tokenizers.values())
+        self.dtype = np.dtype(np.uint16 if small else np.uint32)
+        self.files: list[str] = []
+        self.n_left_out = 0
+        self._ends: dict[int, int] = {}
+
+    def arrays(self, rows: Sequence[Row]) -> dict[str, Ints]:
+        encoder = self.encoder
+        found = zip(rows, encoder.encode(rows), strict=True)
+        usable = [(row, example) for row, example in found if encoder.usable(example)]
+        self.n_left_out += len(rows) - len(usable)
+        kept = [encoder.keep(example) for _, example in usable]
+        arrays: dict[str, Ints] = {
+            "sizes": np.array([encoder.size(example) for _, example in usable], np.int32),
+            "places": np.array([(self._file(row.file), row.line) for row, _ in usable], np.int32),
+        }
+        for n, column in enumerate(zip(*kept, strict=True)):
+            ends = np.cumsum([len(part) for part in column], dtype=np.int64) + self._ends.get(n, 0)
+            self._ends[n] = int(ends[-1])
+            arrays[f"{n}.values"] = np.concatenate(column).astype(self.dtype)
+            arrays[f"{n}.ends"] = ends
+        return arrays if usable else {}
+
+    def _file(self, name: str) -> int:
+        if not self.files or self.files[-1] != name:
+            self.files.append(name)
+        return len(self.files) - 1
+
+
+def write(
+    encoder: Encoder[Any],
+    rows: Iterable[Row],
+    folder: Path,
+    *,
+    name: str,
+    hold_out: int | None = None,
+    tick: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Encode rows into a folder; every `hold_out`-th is kept back.
+
+    `name` is what errors call the data; `tick` hears how many rows each chunk had.
+    """
+    kept_back: list[Row] = []
+    given = _without_every(hold_out, rows, kept_back) if hold_out else rows
+
+    def fill(partial: Path) -> None:
+        made, shapes = _Maker(encoder), dict[str, list[Any]]()
+        files: dict[str, BinaryIO] = {}
+        try:
+            for chunk in _chunks(given):
+                for part, array in made.arrays(chunk).items():
+                    if part not in files:
+                        files[part] = (partial / part).open("wb")
+                        shapes[part] = [array.dtype.str, 0, *array.shape[1:]]
+                    files[part].write(array.tobytes())
+                    shapes[part][1] += len(array)
+                tick(len(chunk))
+        finally:
+            for file in files.values():
+                file.close()
+        if not shapes:
+            raise DataError(f"{name}: no usable examples for train")
+        held = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in kept_back)
+        (partial / "held_out.jsonl").write_text(held, "utf-8")
+        index = {
+            "format_version": FORMAT_VERSION,
+            "n_left_out": made.n_left_out,
+            "files": made.files,
+            "arrays": shapes,
+        }
+        (partial / "index.json").write_text(json.dumps(index, ensure_ascii=False, indent=1), "utf-8")
+
+    durable.write_folder(folder, fill)
+
+
+def held_out(folder: Path) -> list[Row]:
+    """The rows that were kept back."""
+    with (folder / "held_out.jsonl").open(encoding="utf-8") as lines:
+        return [Row(**json.loads(line)) for line in lines]
+
+
+def _without_every(n: int, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
+    for number, row in enumerate(rows, 1):
+        if number % n:
+            yield row
+        else:
+            kept_back.append(row)
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    left = iter(rows)
+    return iter(lambda: list(islice(left, CHUNK)), [])

@@ -1,0 +1,72 @@
+"""Weights, gradients and moments split over the processes (FSDP2), and files that each writes its part of.
+
+The files are those of `torch.distributed.checkpoint` in safetensors (its usual storage pickles). Any number
+of processes reads what any number has written; one alone needs no process group for it. This file is
+imported by whoever shards, and by nobody else: it takes torch a second.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+
+from regard.errors import CheckpointError
+
+METHODS = ("start", "step", "encode", "remember")
+"""What is called of a model or a layer besides forward."""
+
+
+def shard(model: nn.Module) -> nn.Module:
+    """In place, layer by layer, and what is left as a whole."""
+    # keys and values leave a layer as views; nothing of ours changes them in place
+    warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module \(.*\) returned a view tensor")
+    layers = [layer for module in model.modules() if isinstance(module, nn.ModuleList) for layer in module]
+    for module in (*layers, model):
+        fully_shard(module)
+        for name in METHODS:
+            if hasattr(module, name):
+                register_fsdp_forward_method(module, name)
+    return model
+
+
+def write(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """Every process calls it; each writes its own part."""
+    writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
+    with _faults_as(OSError), _quietly():
+        save(tensors, storage_writer=writer, no_dist=not dist.is_initialized())
+
+
+def read(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """Into the tensors given, whoever holds which part of them."""
+    reader = HuggingFaceStorageReader(str(folder))
+    try:
+        with _faults_as(CheckpointError), _quietly():
+            load(tensors, storage_reader=reader, no_dist=not dist.is_initialized())
+    except (OSError, RuntimeError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{folder}: does not fit the model, or is damaged ({error})") from error
+
+
+@contextmanager
+def _faults_as(kind: type[Exception]) -> Iterator[None]:
+    """The faults of all processes, of which the first is told."""
+    try:
+        yield
+    except CheckpointException as error:
+        rank, (fault, _) = next(iter(error.failures.items()))
+        raise kind(f"process {rank}: {fault}") from error
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """A process alone is warned that it is alone."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        yield
