@@ -29,7 +29,7 @@ from regard.data.examples import Examples
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
-from regard.machine import Machine
+from regard.machine import Machine, keep_freed_memory
 from regard.models.outline import outline
 from regard.recipe import Recipe
 from regard.report import write_report
@@ -275,6 +275,8 @@ def assemble(
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
     if recipe.train.threads is not None:
         torch.set_num_threads(recipe.train.threads)
+    if device.type == "cpu":
+        keep_freed_memory()
     torch.manual_seed(recipe.seed)
     model = recipe.model.build(task.dims).to(device)
     return Training(

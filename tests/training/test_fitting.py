@@ -1,15 +1,12 @@
 """Batches that fit: parts found by trying, remembered, and without any effect on the result."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from regard import machine
 from regard.errors import RunError
-from regard.machine import Machine
 from regard.training import fitting
 from regard.training.events import Finished, Split, Step
 from regard.training.fitting import find_parts, is_memory_error
@@ -132,20 +129,3 @@ def test_without_auto_it_is_said_what_to_do(make: Make, at_most: Callable[[Train
         RunError, match=r'out of memory at step 1 with 2 parts .*batch_tokens = "auto", or .*accumulate = 4'
     ):
         list(run(training))
-
-
-def test_the_machine_says_what_a_container_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = tmp_path / "user" / "job"
-    own.mkdir(parents=True)
-    monkeypatch.setattr(machine, "CGROUPS", tmp_path)
-    monkeypatch.setattr(machine, "OWN", tmp_path / "own")
-    (tmp_path / "own").write_text("4:cpu:/user\n0::/user/job\n")
-    free = Machine.here().memory
-    (own / "memory.max").write_text("max\n")
-    assert Machine.here().memory == free
-    (own.parent / "memory.max").write_text("123456789\n")
-    assert Machine.here().memory == 123456789
-    (tmp_path / "own").write_text("7:memory:/user/job\n")
-    (tmp_path / "memory" / "user").mkdir(parents=True)
-    (tmp_path / "memory" / "user" / "memory.limit_in_bytes").write_text("98765432\n")
-    assert Machine.here().memory == 98765432
