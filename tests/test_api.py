@@ -365,3 +365,12 @@ def test_the_console_is_quiet_when_asked_and_speaks_otherwise(
     said = capsys.readouterr()
     assert said.out == ""
     assert "finished at step 1" in said.err
+
+
+def test_a_changed_task_is_refused_by_name_before_anything_is_read(tmp_path: Path) -> None:
+    given = translating(tmp_path, max_steps=2)
+    regard.train(given, quiet=True)
+    settings = given.model_dump()
+    settings["task"]["joint"] = True
+    with pytest.raises(RunError, match=r"recipe\.task\.joint was False and is now True"):
+        regard.train(regard.Recipe.parse(settings), quiet=True)

@@ -55,11 +55,7 @@ class Corpus:
     def fit(self) -> AnyTask:
         """The task with its vocabulary and labels, learnt from the training rows."""
         kind: type[AnyTask] = TASKS[self.recipe.task.kind]
-        every = self.every
-        return kind.fit(
-            self.recipe.task,
-            (row for number, row in enumerate(self.rows("train"), 1) if not (every and number % every == 0)),
-        )
+        return kind.fit(self.recipe.task, examples.without_every(self.every, self.rows("train"), []))
 
     def scored(self, task: AnyTask) -> dict[str, list[Any]]:
         """The examples of the splits that are scored, not trained on."""
@@ -95,9 +91,8 @@ def hold_out_every(n_rows: int) -> int:
 
 def hold_out(train_rows: list[Row]) -> list[Row]:
     """Takes the rows for validation out of the training rows."""
-    every = hold_out_every(len(train_rows))
-    held = train_rows[every - 1 :: every]
-    del train_rows[every - 1 :: every]
+    held: list[Row] = []
+    train_rows[:] = examples.without_every(hold_out_every(len(train_rows)), train_rows, held)
     return held
 
 

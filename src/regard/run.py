@@ -160,6 +160,9 @@ def prepare(
                 set_aside_run(folder)
             held.enter_context(locked(folder))
             begun = _begun(folder)
+            if begun:
+                now = identity.identity(recipe, base, folder / "task", corpus.memo)
+                accepted = _compare(folder, now, accept_changes)
             task = kind.load(recipe.task, folder / "task") if begun else corpus.fit()
             scored = corpus.scored(task)
             _fits(recipe, task)
@@ -167,9 +170,7 @@ def prepare(
                 if not begun:
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-                now = identity.identity(recipe, base, folder / "task", corpus.memo)
-                if begun:
-                    accepted = _compare(folder, now, accept_changes)
+                    now = identity.identity(recipe, base, folder / "task", corpus.memo)
                 train, place = corpus.train(task, now, _encoding(tell, stop))
                 valid = scored.get("valid") or corpus.held_out(task, place)
                 if not begun:

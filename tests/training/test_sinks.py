@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from regard.training.events import Evaluated, Event, Finished, Prepared, Saved, Step
+from regard.training.events import Encoding, Evaluated, Event, Finished, Prepared, Saved, Step
 from regard.training.journal import Journal
 from regard.training.sinks import ConsoleSink
 
@@ -164,3 +164,8 @@ def test_a_long_path_is_not_broken_up_when_piped() -> None:
     out = StringIO()
     ConsoleSink(Console(file=out, width=80))(long)
     assert "x" * 150 in out.getvalue()
+
+
+def test_encoding_is_told_once_it_takes_long() -> None:
+    assert said(Encoding(4096, 0.4)) == ""
+    assert "encoding · 90,000 rows · 30,000 rows/s" in said(Encoding(90_000, 3.0))

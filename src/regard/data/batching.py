@@ -141,6 +141,6 @@ def sorted_batches(sizes: Sequence[Size], budget: int, max_rows: int | None = No
 
 
 def split(batch: Sequence[int], n_parts: int) -> list[list[int]]:
-    """Micro-batches: n nearly equal parts (fewer when the batch has fewer examples)."""
-    bounds = np.linspace(0, len(batch), min(n_parts, len(batch)) + 1).round().astype(int)  # none of none
+    """Micro-batches: n nearly equal parts, fewer when the batch has fewer examples, none of an empty one."""
+    bounds = np.linspace(0, len(batch), min(n_parts, len(batch)) + 1).round().astype(int)
     return [list(batch[start:stop]) for start, stop in pairwise(bounds)]

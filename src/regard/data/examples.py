@@ -163,7 +163,7 @@ def write(
     `name` is what errors call the data; `tick` hears how many rows each chunk had.
     """
     kept_back: list[Row] = []
-    given = _without_every(hold_out, rows, kept_back) if hold_out else rows
+    given = without_every(hold_out, rows, kept_back)
 
     def fill(partial: Path) -> None:
         made, shapes = _Maker(encoder), dict[str, list[Any]]()
@@ -201,9 +201,10 @@ def held_out(folder: Path) -> list[Row]:
         return [Row(**json.loads(line)) for line in lines]
 
 
-def _without_every(n: int, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
+def without_every(n: int | None, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
+    """The rows but every n-th, which go to `kept_back`; all of them without a number."""
     for number, row in enumerate(rows, 1):
-        if number % n:
+        if n is None or number % n:
             yield row
         else:
             kept_back.append(row)

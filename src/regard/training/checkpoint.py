@@ -260,7 +260,5 @@ def _restore_moments(model: nn.Module, optimizer: torch.optim.Optimizer, path: P
         name, _, kind = key.rpartition("/")
         parameter = parameters.get(name)
         if parameter is None or (kind != "step" and value.shape != parameter.shape):
-            raise CheckpointError(
-                f"optimizer.safetensors: does not fit the model, its {key} belongs to another"
-            )
+            raise CheckpointError(f"{path}: does not fit the model, its {key} belongs to another")
         optimizer.state[parameter][kind] = value if kind == "step" else value.to(parameter.device)

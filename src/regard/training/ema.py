@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 class Ema:
@@ -25,14 +25,8 @@ class Ema:
     def in_place(self) -> Iterator[None]:
         """Inside, the model has the averaged weights."""
         own = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
-        _fill(self.model, self.weights)
+        self.model.load_state_dict(self.weights)
         try:
             yield
         finally:
-            _fill(self.model, own)
-
-
-def _fill(model: nn.Module, weights: dict[str, Tensor]) -> None:
-    with torch.no_grad():
-        for name, tensor in model.state_dict().items():
-            tensor.copy_(weights[name])
+            self.model.load_state_dict(own)

@@ -33,9 +33,8 @@ def find_parts(training: Training) -> int:
     batches = training.order.window(0, 0)
     largest = max(batches, key=lambda batch: len(batch) * int(training.train.sizes[batch].max()))
     parts = _guess(training, largest) if training.device.type == "cpu" or training.together else 1
-    if training.together:  # one that fails alone would leave the others waiting
-        return int(training.ranks.most({"parts": parts})["parts"])
-    while not _goes_through(training, largest, parts):
+    # where all take part in every pass, one that failed alone would leave the others waiting
+    while not (training.together or _goes_through(training, largest, parts)):
         parts *= 2
         if parts > len(largest):
             raise RunError(

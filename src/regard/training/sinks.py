@@ -28,6 +28,8 @@ from regard.training.events import (
 
 WIDE = 116
 """Columns from which the live line says everything and has a bar."""
+SOON = 2.0
+"""Seconds that need no explanation."""
 
 
 class ConsoleSink:
@@ -116,6 +118,8 @@ class ConsoleSink:
             self.line = self.live.add_task("", total=1.0)
 
     def _encoding(self, event: Encoding) -> None:
+        if event.seconds < SOON:
+            return
         self._start()
         self._now(f"encoding · {event.rows:,} rows · {event.rows / event.seconds:,.0f} rows/s", 0.0)
 
