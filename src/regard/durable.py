@@ -53,7 +53,9 @@ def write_file(path: Path, text: str) -> None:
     try:
         partial.write_text(text, "utf-8")
         _sync(partial)
+        reached(f"before {path.name} is renamed")
         partial.replace(path)
+        reached(f"after {path.name} is renamed")
         _sync(path.parent)
     except BaseException:
         partial.unlink(missing_ok=True)

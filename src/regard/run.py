@@ -5,7 +5,7 @@ runs/NAME/recipe.json     the recipe as it was understood
           metrics.jsonl   a line every few steps, and one per validation
           checkpoints/    where training can go on from
           task/           vocabulary and labels
-          model/          the finished model: see store.py
+          model/          the finished model: see store.py; written last
           report.html     curves, samples, where the time went; at the end, or by `regard report`
           lock            who is training, while somebody is
      .regard/             encoded training data, which runs share: see corpus.py
@@ -101,13 +101,11 @@ class Run:
                 if self.test is not None:
                     yield Scoring(event.step, "test")
                 self.finish(event)
-                with suppress(OSError):  # a full disk; `regard report` can draw it later
-                    write_report(self.folder)
                 training.ranks.told(True)  # the others may load it
             yield event
 
     def finish(self, event: Finished) -> None:
-        """Score the test data, and write the model folder."""
+        """Score the test data; draw the report; last, write the model folder, which says that all is done."""
         recipe, training = self.recipe, self.training
         scored = {"valid": event.metrics}
         if self.test is not None:
@@ -124,6 +122,8 @@ class Run:
         }
         model = self._whole_model() if training.together else training.model
         if training.ranks.first:
+            with suppress(OSError):  # a full disk; `regard report` can draw it later
+                write_report(self.folder, model=metrics)
             save_model(self.folder / "model", training.task, recipe.task, model, recipe.model, metrics)
 
     def _whole_model(self) -> nn.Module:

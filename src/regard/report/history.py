@@ -25,7 +25,7 @@ class History:
     run: Path
     recipe: dict[str, Any]
     model: dict[str, Any]
-    """metrics.json of the finished model; empty before."""
+    """The metrics.json of the finished model; empty before."""
     steps: list[dict[str, Any]] = field(default_factory=list)
     validations: list[dict[str, Any]] = field(default_factory=list)
     mishaps: list[tuple[int, str]] = field(default_factory=list)
@@ -33,10 +33,11 @@ class History:
     is_training: bool = False
 
     @classmethod
-    def read(cls, run: Path) -> Self:
+    def read(cls, run: Path, model: dict[str, Any] | None = None) -> Self:
+        """A run as it stands now; `model` is given for one that is about to be saved."""
         if not (run / "recipe.json").is_file():
             raise RunError(f"{run}: is not a run folder (it has no recipe.json)")
-        history = cls(run, _json(run / "recipe.json"), _json(run / "model" / "metrics.json"))
+        history = cls(run, _json(run / "recipe.json"), model or _json(run / "model" / "metrics.json"))
         history.is_training = is_held(run)
         for entry in entries(run / "metrics.jsonl"):
             match entry["event"]:

@@ -5,6 +5,7 @@ import re
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from regard import durable
 from regard.plain import printable
@@ -34,10 +35,10 @@ CHINESE = {
 }
 
 
-def write_report(run: Path, path: Path | None = None) -> Path:
-    """Draw the run as it stands now; the file is replaced as a whole."""
+def write_report(run: Path, path: Path | None = None, model: dict[str, Any] | None = None) -> Path:
+    """Draw the run as it stands now, or with the model it is about to save; the file is whole or absent."""
     path = path or run / NAME
-    durable.write_file(path, page(History.read(run)))
+    durable.write_file(path, page(History.read(run, model)))
     return path
 
 
