@@ -1,7 +1,17 @@
 import pytest
 import torch
 
+from regard.attention import short
+
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(20150901)
+
+
+@pytest.fixture(params=["torch's kernel", "head by head"])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a dot product without taps goes through, whatever its size."""
+    name: str = request.param
+    monkeypatch.setattr(short, "MANY_ROWS", 0 if name == "head by head" else 1 << 30)
+    return name

@@ -102,6 +102,7 @@ def close(a: Tensor, b: Tensor, tolerance: float = 1e-6) -> None:
     torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, check_dtype=False)
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("biased", [False, True], ids=["", "bias"])
 @pytest.mark.parametrize("n_queries", [Q, K], ids=["fewer queries", "square"])
 @pytest.mark.parametrize("group", [1, 2, 3])
@@ -127,6 +128,7 @@ def test_both_paths_equal_the_loop(
     close(trace.weights_BHQK, weights, 1e-5)
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("d_value", [3, 7, 13], ids=["narrow", "equal", "wide"])
 def test_the_value_width_is_free(d_value: int) -> None:
     q, k, v = inputs(G, K, d_value=d_value)
@@ -135,6 +137,7 @@ def test_the_value_width_is_free(d_value: int) -> None:
     close(attend(q, k, v, mask=causal()), out, 1e-5)
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("score_name", SCORES)
 @pytest.mark.parametrize("biased", [False, True], ids=["", "bias"])
 def test_dead_rows_are_zeros_with_equal_finite_gradients(score_name: str, biased: bool) -> None:
@@ -163,6 +166,7 @@ def test_dead_rows_are_zeros_with_equal_finite_gradients(score_name: str, biased
         close(untapped, tapped, 1e-9)
 
 
+@pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("tap", [None, Trace()], ids=["untapped", "tapped"])
 @pytest.mark.parametrize("mask", [FULL, causal() & padding(torch.tensor([3, 0]))], ids=["none", "dead rows"])
 @pytest.mark.parametrize("score_name", SCORES)
@@ -277,6 +281,7 @@ def test_dropout_draws_once_per_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     close(gradient, out.sum(2)[..., None].expand_as(v))
 
 
+@pytest.mark.usefixtures("kernel")
 def test_no_queries_give_nothing() -> None:
     q, k, v = inputs(G, 0)
     for tap in (None, Trace()):

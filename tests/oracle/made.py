@@ -16,13 +16,18 @@ class Made(TorchDispatchMode):
         super().__init__()
         self.shapes: list[tuple[int, ...]] = []
         self.operations: list[str] = []
+        self.narrow: set[str] = set()
+        """Operations that gave back bfloat16."""
 
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         made = func(*args, **(kwargs or {}))
-        self.shapes += [tuple(leaf.shape) for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
+        tensors = [leaf for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
+        self.shapes += [tuple(tensor.shape) for tensor in tensors]
         self.operations.append(str(func))
+        if any(tensor.dtype == torch.bfloat16 for tensor in tensors):
+            self.narrow.add(str(func))
         return made
 
     @property

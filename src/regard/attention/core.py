@@ -1,8 +1,9 @@
-"""attend(): the only softmax over keys in the project.
+"""attend(): the only way to a softmax over keys in the project.
 
-Fused (scaled_dot_product_attention) when nobody taps and the score is a dot product; explicit otherwise.
-Both give the same numbers. What a fused kernel cannot take whole (a dense mask, a bias) is run in tiles
-of query rows, so memory stays linear in length; tiles are recomputed in the backward pass.
+Fused when nobody taps and the score is a dot product: scaled_dot_product_attention or, where a CPU has few
+keys to look at, `attend_few`. Explicit otherwise. All give the same numbers. What a fused kernel cannot take
+whole (a dense mask, a bias) is run in tiles of query rows, so memory stays linear in length; tiles are
+recomputed in the backward pass.
 
 Rows that may attend to nothing give zeros. They are un-masked before the softmax and multiplied by zero
 after it: −inf everywhere would pass tests of values but puts NaN into the backward pass.
@@ -17,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from regard.attention.mask import FULL, Mask
 from regard.attention.score import ScaledDot, Score
+from regard.attention.short import attend_few, is_short
 from regard.attention.tap import Tap
 
 Bias = Callable[[range], Tensor]
@@ -61,6 +63,10 @@ def attend(
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias | None) -> Tensor:
     (n_queries, d_key), (n_keys, d_value) = q.shape[2:], v.shape[2:]
+    if bias is None and is_short(q, n_keys):
+        keep, live = _split(mask.dense(range(n_queries), n_queries, n_keys, q.device))
+        out = attend_few(q, k, v, scale, keep)
+        return out if live is None else out * live
     if d_key < d_value:  # zeros change no dot product; unequal widths would leave the kernel
         q, k = F.pad(q, (0, d_value - d_key)), F.pad(k, (0, d_value - d_key))
     elif d_value < d_key:
@@ -68,12 +74,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias
     gqa = k.shape[1] != q.shape[1]
 
     def kernel(q: Tensor, k: Tensor, v: Tensor, rows: range) -> Tensor:
-        keep = mask.dense(rows, n_queries, n_keys, q.device)
-        extra: Tensor | None = keep
-        live: Tensor | None = None
-        if keep is not None:
-            live = keep.any(-1, keepdim=True)
-            extra = keep | ~live
+        extra, live = _split(mask.dense(rows, n_queries, n_keys, q.device))
         if bias is not None:
             extra_scores = bias(rows).to(q.dtype)
             extra = extra_scores if extra is None else extra_scores.masked_fill(~extra, -torch.inf)
@@ -89,6 +90,14 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias
         per_row = q.shape[0] * (1 if bias is None else q.shape[1]) * n_keys
         out = _tiled(kernel, (q, k, v), per_row)
     return out[..., :d_value]
+
+
+def _split(keep_B1QK: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """A mask all of whose rows see something, and which rows were meant to: live_B1Q1."""
+    if keep_B1QK is None:
+        return None, None
+    live_B1Q1 = keep_B1QK.any(-1, keepdim=True)
+    return keep_B1QK | ~live_B1Q1, live_B1Q1
 
 
 def _explicit(
