@@ -55,7 +55,6 @@ def test_an_example_is_marked_at_its_ends(task: Translate) -> None:
     (pair,) = task.encode([row(*LINES[0])])
     assert pair.source.tolist() == [*task.source.encode(LINES[0][0]).ids, EOS]
     assert pair.target.tolist() == [BOS, *task.target.encode(LINES[0][1]).ids, EOS]
-    assert [LINES[0][0][start:end] for start, end in pair.source_offsets] == LINES[0][0].split()
     assert task.size(pair) == (5, 5)
 
 
@@ -78,7 +77,6 @@ def test_pairs_longer_than_the_limit_or_empty_are_not_learnt_from(
     assert task.usable_input(pair) is (n_source > 0)
     assert len(pair.source) == min(n_source, 6) + 1, "what is too long is cut, for prediction and validation"
     assert len(pair.target) == min(n_target, 6) + 2
-    assert len(pair.source_offsets) == min(n_source, 6)
 
 
 def test_a_batch_is_padded_and_shifted(task: Translate) -> None:

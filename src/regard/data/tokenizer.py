@@ -1,9 +1,8 @@
 """Text to ids and back, with the place of every piece in the text; kept as one plain tokenizer.json."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import tokenizers as hf
 from tokenizers import models
@@ -29,28 +28,11 @@ MAX_FILE_BYTES = 128 * 2**20
 UNSEEN = "\U000103d5"  # OLD PERSIAN NUMBER HUNDRED
 
 
-class Encoded:
+class Encoded(NamedTuple):
     """Ids without BOS and EOS; `text[start:end]` is what each stands for, without the space before it."""
 
-    def __init__(self, text: str, found: hf.Encoding, byte_ids: range) -> None:
-        self.ids: list[int] = found.ids
-        self._text, self._found, self._byte_ids = text, found, byte_ids
-
-    @cached_property
-    def offsets(self) -> tuple[tuple[int, int], ...]:
-        """Unigram fuses neighbouring characters that it spells in bytes: each byte gets its own one again."""
-        spans: list[tuple[int, int]] = []
-        fused, place = (0, 0), 0
-        for piece, span in zip(self.ids, self._found.offsets, strict=True):
-            if piece in self._byte_ids and span[1] - span[0] > 1:
-                begins_a_character = (piece - FIRST_BYTE) & 0xC0 != 0x80
-                if span != fused:
-                    fused, place = span, span[0]
-                elif begins_a_character:
-                    place = min(place + 1, span[1] - 1)
-                span = (place, place + 1)
-            spans.append(_without_space(self._text, *span))
-        return tuple(spans)
+    ids: list[int]
+    offsets: list[tuple[int, int]]
 
 
 class Tokenizer:
@@ -78,12 +60,31 @@ class Tokenizer:
         return self._inner.get_vocab_size()
 
     def encode(self, text: str) -> Encoded:
-        return self.encode_batch([text])[0]
+        """Unigram fuses neighbouring characters that it spells in bytes: each byte gets its own one again."""
+        refuse_surrogates([text])
+        found = self._inner.encode(text, add_special_tokens=False)
+        spans: list[tuple[int, int]] = []
+        fused, place = (0, 0), 0
+        for piece, span in zip(found.ids, found.offsets, strict=True):
+            if piece in self.byte_ids and span[1] - span[0] > 1:
+                begins_a_character = (piece - FIRST_BYTE) & 0xC0 != 0x80
+                if span != fused:
+                    fused, place = span, span[0]
+                elif begins_a_character:
+                    place = min(place + 1, span[1] - 1)
+                span = (place, place + 1)
+            spans.append(_without_space(text, *span))
+        return Encoded(found.ids, spans)
 
-    def encode_batch(self, texts: Sequence[str]) -> list[Encoded]:
-        return [
-            Encoded(text, found, self.byte_ids) for text, found in zip(texts, self._cut(texts), strict=True)
-        ]
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Of many texts at once, which goes on all cores and keeps no places."""
+        refuse_surrogates(texts)
+        found = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [each.ids for each in found]
+
+    def words(self, text: str, most: int) -> tuple[str, ...]:
+        """What the first pieces stand for."""
+        return tuple(text[start:end] for start, end in self.encode(text).offsets[:most])
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
@@ -98,12 +99,8 @@ class Tokenizer:
 
     def unknown_rate(self, texts: Sequence[str]) -> float:
         """The share of pieces that are `<unk>`."""
-        found = [each.ids for each in self._cut(texts)]
+        found = self.ids(texts)
         return sum(ids.count(UNK) for ids in found) / max(1, sum(map(len, found)))
-
-    def _cut(self, texts: Sequence[str]) -> list[hf.Encoding]:
-        refuse_surrogates(texts)
-        return self._inner.encode_batch(list(texts), add_special_tokens=False)
 
 
 def _without_space(text: str, start: int, end: int) -> tuple[int, int]:

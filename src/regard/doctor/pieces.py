@@ -45,7 +45,7 @@ def cut(task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
 def _cut(task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
     lengths, unknown, spelt = {}, {}, {}
     for role, tokenizer in task.tokenizers.items():
-        found = [each.ids for each in tokenizer.encode_batch([row.fields[role] for row in rows])]
+        found = tokenizer.ids([row.fields[role] for row in rows])
         flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
         lengths[role] = np.array([len(ids) for ids in found])
         unknown[role] = float((flat == UNK).sum() / max(1, flat.size))

@@ -17,7 +17,7 @@ from regard.data.examples import Ints, Kept
 from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import EOS, Encoded, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import EOS, Tokenizer, TokenizerConfig
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.metrics.classify import accuracy, macro_f1
 from regard.models.dims import Dims
@@ -40,7 +40,6 @@ class Text:
     row: Row
     tokens: Ints
     label: int
-    offsets: tuple[tuple[int, int], ...] = ()
     cut: bool = False
 
 
@@ -161,23 +160,17 @@ class Classify:
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), labels)
 
     def encode(self, rows: Sequence[Row]) -> list[Text]:
-        encoded = self.tokenizer.encode_batch([row.fields["text"] for row in rows])
-        return [self._text(row, one) for row, one in zip(rows, encoded, strict=True)]
+        found = self.tokenizer.ids([row.fields["text"] for row in rows])
+        return [self._text(row, ids) for row, ids in zip(rows, found, strict=True)]
 
-    def _text(self, row: Row, encoded: Encoded) -> Text:
+    def _text(self, row: Row, ids: list[int]) -> Text:
         limit = self.config.max_length
         label = row.fields.get("label")
         if label is not None and label not in self.labels:
             near = did_you_mean(label, self.labels)
             raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
         index = -1 if label is None else self.labels.index(label)
-        return Text(
-            row,
-            np.array((*encoded.ids[:limit], EOS)),
-            index,
-            encoded.offsets[:limit],
-            cut=len(encoded.ids) > limit,
-        )
+        return Text(row, np.array((*ids[:limit], EOS)), index, cut=len(ids) > limit)
 
     def usable(self, example: Text) -> bool:
         return len(example.tokens) > 1
@@ -227,7 +220,7 @@ class Classify:
         return Label(self.labels[index], probabilities[index], by_label, index, cut)
 
     def force(self, example: Text, prediction: Label) -> Texts:
-        return self.collate([Text(example.row, example.tokens, prediction.index, example.offsets)])
+        return self.collate([Text(example.row, example.tokens, prediction.index)])
 
     def replay(self, model: nn.Module, batch: Texts) -> Tensor:
         log_probs_BC = torch.log_softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1)
@@ -243,8 +236,7 @@ class Classify:
         )
 
     def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
-        text = example.row.fields["text"]
-        words = tuple(text[start:end] for start, end in example.offsets)
+        words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
         return {"text": Ground("text", (*words, "</s>")), "label": Ground("label", (prediction.text,))}
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ from regard.config import Config
 from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS, PAD, UNK, Encoded, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig
 from regard.decode import DecodeConfig, Hypothesis, beam, greedy
 from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
@@ -43,7 +43,6 @@ class Pair:
     row: Row
     source: Ints
     target: Ints
-    source_offsets: tuple[tuple[int, int], ...] = ()
     cut: bool = False
 
 
@@ -168,20 +167,15 @@ class Translate:
         return cls(config, source, target)
 
     def encode(self, rows: Sequence[Row]) -> list[Pair]:
-        sources = self.source.encode_batch([row.fields["source"] for row in rows])
-        targets = self.target.encode_batch([row.fields.get("target", "") for row in rows])
+        sources = self.source.ids([row.fields["source"] for row in rows])
+        targets = self.target.ids([row.fields.get("target", "") for row in rows])
         return [self._pair(*parts) for parts in zip(rows, sources, targets, strict=True)]
 
-    def _pair(self, row: Row, source: Encoded, target: Encoded) -> Pair:
+    def _pair(self, row: Row, source: list[int], target: list[int]) -> Pair:
         limit = self.config.max_length
-        answer = (BOS, *target.ids[:limit], EOS) if "target" in row.fields else (BOS,)
-        return Pair(
-            row,
-            np.array((*source.ids[:limit], EOS)),
-            np.array(answer),
-            source.offsets[:limit],
-            cut=max(len(source.ids), len(target.ids)) > limit,
-        )
+        answer = (BOS, *target[:limit], EOS) if "target" in row.fields else (BOS,)
+        cut = max(len(source), len(target)) > limit
+        return Pair(row, np.array((*source[:limit], EOS)), np.array(answer), cut=cut)
 
     def usable(self, example: Pair) -> bool:
         """Both sides say something and neither was cut."""
@@ -258,7 +252,7 @@ class Translate:
 
     def force(self, example: Pair, prediction: Translation) -> Pairs:
         answer = np.array((BOS, *prediction.ids, EOS))
-        return self.collate([Pair(example.row, example.source, answer, example.source_offsets)])
+        return self.collate([Pair(example.row, example.source, answer)])
 
     def replay(self, model: nn.Module, batch: Pairs) -> Tensor:
         n_rows, length = batch.target_BT.shape
@@ -277,8 +271,7 @@ class Translate:
         )
 
     def grounds(self, example: Pair, prediction: Translation) -> dict[str, Ground]:
-        text = example.row.fields["source"]
-        source = tuple(text[start:end] for start, end in example.source_offsets)
+        source = self.source.words(example.row.fields["source"], self.config.max_length)
         target = tuple(self.target.pieces(prediction.ids))
         return {
             "source": Ground("source", (*source, "</s>")),
