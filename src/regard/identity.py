@@ -5,6 +5,7 @@ A run that goes on under the same identity ends with the same bits as one that w
 
 import json
 import platform
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from regard import durable
 from regard.data.fingerprint import fingerprints
-from regard.errors import CheckpointError, RunError
+from regard.errors import CheckpointError, RecipeError, RunError
 from regard.recipe import Recipe
 
 NAME = "identity.json"
@@ -53,7 +54,7 @@ def write(folder: Path, known: dict[str, Any], accepted: list[dict[str, Any]]) -
 
 
 def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the run was, and the changes accepted since."""
+    """What the run was, and the changes accepted since; settings newer than it had their defaults."""
     path = folder / NAME
     try:
         value = json.loads(path.read_text("utf-8"))
@@ -65,6 +66,8 @@ def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             f"{path}: written by a newer regard (format {version}, this one reads {FORMAT_VERSION}); "
             "upgrade regard"
         )
+    with suppress(RecipeError):  # a setting of then that is gone shows as a change
+        known = of_recipe(Recipe.read(folder / "recipe.json")) | known
     return known, accepted
 
 

@@ -38,6 +38,21 @@ def test_a_longer_plan_goes_on_if_the_change_is_accepted(call: Call, recipe: Pat
     assert "trained to its end already" in again.stderr
 
 
+def test_a_setting_that_is_newer_than_the_run_changes_nothing(call: Call, recipe: Path, home: Path) -> None:
+    assert call("train", recipe, "run=here", "train.max_steps=2").exit_code == 0
+    for name, table, key in (
+        ("recipe.json", "train", "spike"),
+        ("identity.json", "identity", "recipe.train.spike"),
+    ):
+        written = json.loads((home / "here" / name).read_text("utf-8"))
+        del written[table][key]
+        (home / "here" / name).write_text(json.dumps(written), "utf-8")
+    again = call("train", recipe, "run=here", "train.max_steps=2")
+    assert "trained to its end already" in again.stderr
+    other = call("train", recipe, "run=here", "train.max_steps=2", "train.spike=3")
+    assert other.stderr.startswith("error: here: recipe.train.spike was None and is now 3.0")
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(
     call: Call, recipe: Path, monkeypatch: pytest.MonkeyPatch, signum: signal.Signals
