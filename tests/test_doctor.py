@@ -264,6 +264,20 @@ def test_time_and_memory_are_measured(translation: Examine) -> None:
     assert estimate.total_seconds == pytest.approx(expected)
 
 
+def test_of_very_many_rows_a_sample_is_looked_at(
+    translation: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = translation().estimate
+    monkeypatch.setattr("regard.doctor.reading.LOOKED_AT", 15)
+    report = translation()
+    assert report.rows == {"train": 30, "valid": 1, "test": 1}
+    assert found(report, "sampled").message.startswith("train: of 30 rows 15 were drawn at random")
+    assert sum(report.lengths["source"].counts) == 15
+    assert whole is not None
+    assert report.estimate is not None
+    assert report.estimate.steps_per_epoch == pytest.approx(whole.steps_per_epoch, rel=0.5)
+
+
 @pytest.mark.parametrize(("memory", "severity"), [(1000, "error"), (200_000_000, "error")])
 def test_a_machine_that_is_too_small(
     translation: Examine, monkeypatch: pytest.MonkeyPatch, memory: int, severity: str

@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "api": "recipe store run models tasks training explain data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
-    "doctor": "recipe corpus run machine tasks training.loop training.state data errors",
+    "doctor": "recipe corpus run machine tasks training.config training.loop training.state data errors",
     "draft": "machine data.sniff",
     "regard": "api recipe",
     # what users touch

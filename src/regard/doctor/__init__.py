@@ -3,7 +3,7 @@
 Nothing is written. Findings are data; `regard check` prints them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -51,14 +51,17 @@ class Report:
 
 
 def examine(recipe: Recipe, base: Path = Path()) -> Report:
-    """Look at every row of every split, learn the vocabulary, and train for a few seconds to measure."""
-    splits, findings = read_all(recipe, base)
+    """Look at every row of every split, learn the vocabulary, and train for a few seconds to measure.
+
+    Of more than a million rows a million are looked at.
+    """
+    splits, shares, findings = read_all(recipe, base)
     findings += content.examine(recipe.task.kind, splits)
     if not splits["valid"] and splits["train"]:
         few = f"{len(splits['train'])} training rows are too few to hold one of {HELD_OUT} out for validation"
         findings.append(Finding("error", "no validation", f"{few}; add rows, or give data.valid"))
     report = Report(
-        rows={split: len(rows) for split, rows in splits.items()},
+        rows={split: round(len(rows) / shares[split]) for split, rows in splits.items()},
         findings=(),
         labels=content.label_counts(splits["train"]) if recipe.task.kind == "classify" else {},
     )
@@ -72,7 +75,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
             lengths={role: pieces.histogram(lengths) for role, lengths in cut[0].lengths.items()},
             unknown={one.split: one.unknown for one in cut},
             spelt={one.split: one.spelt for one in cut},
-            estimate=_estimate(recipe, task, splits, base, findings),
+            estimate=_estimate(recipe, task, splits["train"], shares["train"], base, findings),
         )
     except DataError as fault:
         if all(finding.severity != "error" for finding in findings):
@@ -89,18 +92,19 @@ def _fit(recipe: Recipe, train: Sequence[Row]) -> AnyTask:
 def _estimate(
     recipe: Recipe,
     task: AnyTask,
-    splits: Mapping[str, Sequence[Row]],
+    train: Sequence[Row],
+    share: float,
     base: Path,
     findings: list[Finding],
 ) -> Estimate | None:
     """None, and a finding, when the model is too big to be tried."""
     tight = too_big(least_memory(recipe, task))
     if not tight:
-        examples = Examples.of(task, (row for row in splits["train"] if row.fields.get("label") != ""))
+        examples = Examples.of(task, (row for row in train if row.fields.get("label") != ""))
         if not examples:
             raise DataError(f"{', '.join(recipe.data.train)}: no usable training examples")
         device = pick_device(recipe.train.device)
-        measured = estimate(assemble(recipe, task, examples, [], base / recipe.run, device))
+        measured = estimate(assemble(recipe, task, examples, [], base / recipe.run, device), share)
         findings += too_big(measured.memory)
         return measured
     findings += tight

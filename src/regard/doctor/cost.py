@@ -8,6 +8,7 @@ import torch
 
 from regard.doctor.finding import Finding
 from regard.machine import Machine
+from regard.training.config import TrainConfig
 from regard.training.loop import update
 from regard.training.state import Training
 
@@ -41,8 +42,11 @@ def too_big(needed: int) -> list[Finding]:
     return []
 
 
-def estimate(training: Training) -> Estimate:
-    """Train for a few seconds, the largest batch first; the model is not to be used afterwards."""
+def estimate(training: Training, share: float = 1.0) -> Estimate:
+    """Train for a few seconds, the largest batch first; the model is not to be used afterwards.
+
+    `share` is how much of the training data the training has.
+    """
     batches = list(training.order.epoch(0))
     costs = [len(batch) * int(training.train.sizes[batch].max()) for batch in batches]
     largest = costs.index(max(costs))
@@ -54,13 +58,13 @@ def estimate(training: Training) -> Estimate:
         began = time.perf_counter()
         update(training, training.load(batches[at]), steps + 2, training.plan.lr)
         seconds, cost, steps = seconds + time.perf_counter() - began, cost + costs[at], steps + 1
-    per_epoch = seconds / cost * sum(costs)
+    steps_per_epoch, per_epoch = round(len(batches) / share), seconds / cost * sum(costs) / share
     return Estimate(
         parameters=sum(parameter.numel() for parameter in training.model.parameters()),
-        steps_per_epoch=len(batches),
+        steps_per_epoch=steps_per_epoch,
         seconds_per_epoch=per_epoch,
         memory=_peak(training.device),
-        total_seconds=_total(training, per_epoch, len(batches)),
+        total_seconds=_total(training.plan, per_epoch, steps_per_epoch),
         measured_steps=steps,
         device=str(training.device),
     )
@@ -72,10 +76,10 @@ def _peak(device: torch.device) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _total(training: Training, per_epoch: float, steps_per_epoch: int) -> float | None:
-    plan = training.plan
+def _total(plan: TrainConfig, per_epoch: float, steps_per_epoch: int) -> float | None:
     limits = [
         plan.max_minutes and 60 * plan.max_minutes,
-        training.total_steps and training.total_steps / steps_per_epoch * per_epoch,
+        plan.max_epochs and plan.max_epochs * per_epoch,
+        plan.max_steps and plan.max_steps / steps_per_epoch * per_epoch,
     ]
     return min((limit for limit in limits if limit), default=None)

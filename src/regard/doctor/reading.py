@@ -1,11 +1,13 @@
 """Read every split to its end, whatever is wrong with it, and keep count of the faults."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.corpus import hold_out
 from regard.data.lines import expand, resolve
+from regard.data.sample import sampled
 from regard.data.source import Row, read_rows
 from regard.doctor.finding import SHOWN, Finding, Place
 from regard.errors import DataError
@@ -14,6 +16,8 @@ from regard.recipe import Recipe
 _NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
 _PLACE = re.compile(r"^(\S.*?:\d+): ")
 MAX_SORTS = 100
+LOOKED_AT = 1_000_000
+"""Rows of a split at most, so that data larger than memory can be looked at too."""
 
 
 @dataclass
@@ -51,21 +55,28 @@ class Faults:
         return tuple(map(Place, places)) if len(places) > 1 else ()
 
 
-def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], list[Finding]]:
-    """The usable rows of every split, and what is wrong with the others."""
+def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str, float], list[Finding]]:
+    """The usable rows of every split, LOOKED_AT at most; which share of all they are; what is wrong."""
     faults = Faults()
     rows: dict[str, list[Row]] = {}
+    shares: dict[str, float] = {}
+    notes: list[Finding] = []
     for split in ("train", "valid", "test"):
         files: tuple[str, ...] | None = getattr(recipe.data, split)
-        if files is not None:
-            rows[split] = _read(recipe, files, base, faults)
+        if files is None:
+            continue
+        rows[split], total = _read(recipe, files, base, faults)
+        shares[split] = len(rows[split]) / total if total else 1.0
+        if shares[split] < 1:
+            drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
+            notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
-        rows["valid"] = hold_out(rows["train"])
-    return rows, faults.findings()
+        rows["valid"], shares["valid"] = hold_out(rows["train"]), 1.0
+    return rows, shares, faults.findings() + notes
 
 
-def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) -> list[Row]:
-    rows: list[Row] = []
+def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) -> tuple[list[Row], int]:
+    """Usable rows, and how many there are."""
     missing = 0
     for file in files:
         try:
@@ -75,11 +86,18 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
             faults.note(fault)
             missing += 1
     if missing:
-        return rows
-    try:
-        rows.extend(
-            read_rows(files, recipe.columns(), encoding=recipe.data.encoding, base=base, refuse=faults.note)
-        )
-    except DataError as fault:
-        faults.note(fault)
-    return rows
+        return [], 0
+    total = 0
+
+    def found() -> Iterator[Row]:
+        nonlocal total
+        try:
+            for row in read_rows(
+                files, recipe.columns(), encoding=recipe.data.encoding, base=base, refuse=faults.note
+            ):
+                total += 1
+                yield row
+        except DataError as fault:
+            faults.note(fault)
+
+    return sampled(found(), LOOKED_AT), total
