@@ -31,6 +31,9 @@ class BlockConfig(Config):
     position: Position = "sinusoidal"
     max_positions: int = Field(1024, ge=1, description="only learned positions have a limit")
     dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings and sub-layer outputs")
+    word_dropout: float = Field(
+        0.0, ge=0, lt=1, description="of whole embeddings: a word is hidden, its place is not"
+    )
     inner_dropout: float = Field(0.0, ge=0, lt=1, description="after the feed-forward activation")
     attention_dropout: float = Field(
         0.0, ge=0, lt=1, description="> 0 leaves the fused kernel on CPU: slower"

@@ -15,7 +15,13 @@ def embedding(config: BlockConfig, n_tokens: int) -> Embed:
         position = Sinusoidal(config.d_model)
     elif config.position == "learned":
         position = Learned(config.max_positions, config.d_model)
-    return Embed(n_tokens, config.d_model, position=position, dropout=config.dropout)
+    return Embed(
+        n_tokens,
+        config.d_model,
+        position=position,
+        dropout=config.dropout,
+        word_dropout=config.word_dropout,
+    )
 
 
 def positions_like(tokens_BT: Tensor, start: int = 0) -> Tensor:
