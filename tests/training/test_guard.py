@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from regard.errors import RunError
+from regard.layers.embed import Embed
 from regard.training import loop
 from regard.training.events import RolledBack, Skipped
 from regard.training.loop import run
@@ -22,7 +23,7 @@ Spoil = Callable[[str, float, Callable[[int, tuple[int, ...]], bool]], list[int]
 
 @pytest.fixture
 def spoil(monkeypatch: pytest.MonkeyPatch) -> Spoil:
-    """`spoil(where, value, bad)`: updates whose (step, batch) is bad get a loss or gradient of that value.
+    """`spoil(where, value, bad)`: updates whose (step, batch) is bad get that value into the place `where`.
 
     What comes back fills with their steps. Each is checked to leave weights and moments alone.
     """
@@ -39,6 +40,9 @@ def spoil(monkeypatch: pytest.MonkeyPatch) -> Spoil:
                 if where == "loss":
                     loss = training.task.loss
                     patch.setattr(type(training.task), "loss", lambda _, *rest: scaled(loss(*rest), value))
+                elif where == "input":
+                    embed = Embed.forward
+                    patch.setattr(Embed, "forward", lambda *given: embed(*given) * value)
                 else:
                     patch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: torch.tensor(value))
                 result = real(training, load, step, lr)
@@ -56,18 +60,18 @@ def scaled(loss: Any, value: float) -> Any:
     return replace(loss, parts=parts, shown={name: part * value for name, part in loss.shown.items()})
 
 
-@pytest.mark.parametrize("where", ["loss", "gradient"])
+@pytest.mark.parametrize("where", ["loss", "gradient", "input"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_bad_update_changes_nothing_and_is_counted(
     make: Make, spoil: Spoil, where: str, value: float
 ) -> None:
-    training = make(max_steps=60, eval_every=30)
-    chosen = set(random.Random(where).sample(range(1, 60, 2), 9))
+    training = make(max_steps=120, eval_every=60)
+    chosen = set(random.Random(where).sample(range(1, 120, 2), 50))
     spoilt = spoil(where, value, lambda step, batch: step in chosen)
     skipped = [event for event in run(training) if isinstance(event, Skipped)]
     assert [event.step for event in skipped] == sorted(chosen) == spoilt
-    assert [event.total for event in skipped] == list(range(1, 10))
-    assert training.progress.skipped == 9
+    assert [event.total for event in skipped] == list(range(1, 51))
+    assert training.progress.skipped == 50
     assert training.progress.rollbacks == 0
     for event in skipped:
         batch = training.order.batch(event.place)

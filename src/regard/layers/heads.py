@@ -40,6 +40,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         target_N: Tensor,
         smoothing: float,
         learns: bool,
+        narrow: torch.dtype,
     ) -> Tensor:
         n_positions, n_vocab = hidden_ND.shape[0], weight_VD.shape[0]
         height = max(1, SLICE_ELEMENTS // n_vocab)
@@ -49,9 +50,11 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         d_bias = torch.zeros_like(bias_V) if bias_V is not None and need[2] else None
         uniform = smoothing / n_vocab
         plain = log_z_sum = hidden_ND.new_zeros(())
+        factor_VD = weight_VD.to(narrow)
         for start in range(0, n_positions, height):
             hidden, target_n1 = hidden_ND[start : start + height], target_N[start : start + height, None]
-            scores = F.linear(hidden, weight_VD, bias_V)
+            scores = F.linear(hidden.to(narrow), factor_VD, bias_V if bias_V is None else bias_V.to(narrow))
+            scores = scores.to(hidden_ND.dtype)
             top_n1 = scores.amax(dim=-1, keepdim=True)
             told_n1 = scores.gather(1, target_n1)
             powers = scores.sub_(top_n1).exp_()
@@ -63,9 +66,11 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
                 continue
             powers.scatter_add_(1, target_n1, (smoothing - 1) * z_n1)  # now z · (p − the target's own part)
             if d_hidden is not None:
-                torch.mm(powers, weight_VD, out=d_hidden[start : start + height]).div_(z_n1)
-            if d_weight is not None:
+                d_hidden[start : start + height] = (powers.to(narrow) @ factor_VD).div_(z_n1)
+            if d_weight is not None and narrow == d_weight.dtype:
                 d_weight.addmm_(powers.t(), hidden / z_n1)
+            elif d_weight is not None:
+                d_weight += powers.to(narrow).t() @ (hidden / z_n1).to(narrow)
             if d_bias is not None:
                 d_bias.addmv_(powers.t(), 1 / z_n1.squeeze(1))
         weight_D, hidden_D = weight_VD.sum(0), hidden_ND.sum(0)
@@ -83,20 +88,24 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_2: Tensor) -> tuple[Tensor | None, ...]:
         scaled = (None if saved is None else saved * grad_2[0] for saved in ctx.saved_tensors)
-        return (*scaled, None, None, None)
+        return (*scaled, None, None, None, None)
 
 
 def smoothed_cross_entropy(target_N: Tensor, smoothing: float) -> Read:
     """Reads two sums: the label-smoothed loss to learn from, and the plain one to report.
 
-    Only the first has a gradient; smoothing mixes the target with the uniform distribution.
+    Only the first has a gradient; smoothing mixes the target with the uniform distribution. Where products
+    are made in less than single precision (autocast), these are too; the sums never.
     """
 
     def read(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
         learns = torch.is_grad_enabled()  # inside a Function it is always off
-        sums: Tensor = _SmoothedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            hidden_ND, weight_VD, bias_V, target_N, smoothing, learns
-        )
+        kind = hidden_ND.device.type
+        narrow = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight_VD.dtype
+        with torch.autocast(kind, enabled=False):
+            sums: Tensor = _SmoothedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+                hidden_ND.to(weight_VD.dtype), weight_VD, bias_V, target_N, smoothing, learns, narrow
+            )
         return sums
 
     return read

@@ -57,6 +57,12 @@ class TrainConfig(Config):
     shard: bool = Field(
         False, description="split weights, gradients and moments over torchrun's processes (FSDP2)"
     )
+    precision: Literal["auto", "single", "bfloat16"] = Field(
+        "auto", description="of the matrix products in training; auto: bfloat16 where a GPU has units for it"
+    )
+    compile: bool = Field(
+        False, description="compile the model with torch.compile: minutes at first, then perhaps faster"
+    )
     device: str = Field("auto", description="auto, cpu, cuda, cuda:1, mps")
     workers: int = Field(
         1, ge=0, le=64, description="threads that make the next batches; they change nothing but time"

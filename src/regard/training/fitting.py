@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.errors import RunError
 from regard.machine import Machine
+from regard.training.precision import products
 from regard.training.state import Training
 
 SHARE = 0.8
@@ -79,7 +80,8 @@ def _goes_through(training: Training, batch: list[int], parts: int) -> bool:
     try:
         for part in training.load(batch, parts).parts:
             counts = part.counts
-            loss = training.task.loss(training.model, part.to(training.device)).objective(counts)
+            with products(training.plan, training.device):
+                loss = training.task.loss(training.model, part.to(training.device)).objective(counts)
             loss.backward()  # type: ignore[no-untyped-call]
     except (RuntimeError, MemoryError) as error:
         if not is_memory_error(error):
@@ -105,7 +107,8 @@ def _kept_for_backward(training: Training, rows: list[int]) -> int:
         return tensor
 
     part = training.task.collate([training.train[i] for i in rows]).to(training.device)
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+    keeping = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
+    with keeping, products(training.plan, training.device):
         training.task.loss(training.model, part)
     return sum(kept.values())
 

@@ -20,6 +20,7 @@ from regard.training.config import TrainConfig
 from regard.training.events import Evaluated, Event, Scoring, Skipped, Split, Step
 from regard.training.fitting import find_parts, is_memory_error, split_further
 from regard.training.keeping import BAD_UPDATES, choose, roll_back, save
+from regard.training.precision import products
 from regard.training.ranks import whole
 from regard.training.schedule import learning_rate
 from regard.training.state import RECENT, Load, Training
@@ -107,7 +108,8 @@ def update(training: Training, load: Load, step: int, lr: float) -> tuple[float,
     for number, part in enumerate(load.parts, 1):
         own = number <= load.n_own
         with ranks.summing(training.parallel, number == len(load.parts)):
-            loss = training.task.loss(training.parallel, part.to(training.device))
+            with products(training.plan, training.device):
+                loss = training.task.loss(training.parallel, part.to(training.device))
             objective = loss.objective(counts) * (ranks.world if own else 0)
             objective.backward()  # type: ignore[no-untyped-call]
         shown += sum(float(value) / counts[name] for name, value in loss.shown.items()) if own else 0.0

@@ -28,6 +28,8 @@ from regard.training.stopping import Stop
 
 RECENT = 64
 """Losses that a spike is told by."""
+COMPILER = "inductor"
+"""The backend of torch.compile."""
 SAMPLES = 3
 """Validation examples whose answers are kept over time."""
 
@@ -67,6 +69,8 @@ class Training:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
+        if self.plan.compile:
+            self.model.compile(backend=COMPILER, dynamic=True)
         self.parallel = self.ranks.parallel(self.model)
         """The model as it is trained: what goes through it is summed over the ranks on its way back."""
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[self.plan.optimizer]
