@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check format bench-speed bench-bottleneck bench-growth soak clean
+.PHONY: install install-browser demo test check format bench-speed bench-bottleneck bench-growth bench-quality soak clean
 
 install: $(VENV)/.installed
 
@@ -48,6 +48,9 @@ bench-bottleneck: install
 
 bench-growth: install
 	$(BIN)/python bench/growth.py --data $(DATA) --append bench/RESULTS.md
+
+bench-quality: install
+	$(BIN)/python bench/time_to_quality.py --data $(DATA) --append bench/RESULTS.md
 
 # Hundreds of real kills: at random moments and at every named moment of a save.
 soak: install

@@ -1,7 +1,7 @@
 """Cuts a parallel corpus into joint BPE pieces once, so that every tool trains on the very same tokens.
 
-Writes `train.en`, `train.de` (pieces separated by spaces), `vocabulary.txt` (one piece per line, the specials
-first) and `counts.json`.
+Writes `train.en`, `train.de` (pieces separated by spaces) and other splits if asked, `vocabulary.txt`
+(one piece per line, the specials first) and `counts.json`.
 """
 
 import gzip
@@ -19,7 +19,12 @@ def read_lines(path: Path) -> list[str]:
         return [line.strip() for line in file]
 
 
-def prepare(data: Path, out: Path, vocabulary_size: int) -> dict[str, int]:
+def joined(pieces: str) -> str:
+    """The text whose pieces these are."""
+    return pieces.replace(" ", "").replace("</w>", " ").strip()
+
+
+def prepare(data: Path, out: Path, vocabulary_size: int, *others: str) -> dict[str, int]:
     """Returns the counts of sentences and of source and target tokens, one end mark per sentence included."""
     sides = {language: read_lines(data / f"train.{language}.gz") for language in LANGUAGES}
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
@@ -38,5 +43,8 @@ def prepare(data: Path, out: Path, vocabulary_size: int) -> dict[str, int]:
         text = "\n".join(" ".join(tokens) for tokens in encoded) + "\n"
         (out / f"train.{language}").write_text(text, encoding="utf-8")
         counts[f"tokens_{language}"] = sum(len(tokens) + 1 for tokens in encoded)
+    for name in (f"{split}.{language}" for split in others for language in LANGUAGES):
+        encoded = [encoding.tokens for encoding in tokenizer.encode_batch(read_lines(data / f"{name}.gz"))]
+        (out / name).write_text("".join(" ".join(tokens) + "\n" for tokens in encoded), encoding="utf-8")
     (out / "counts.json").write_text(json.dumps(counts), encoding="utf-8")
     return counts
