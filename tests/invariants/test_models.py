@@ -1,6 +1,7 @@
 """What must hold for every model, whatever its scores, positions, cells and poolings."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from regard.attention import Trace, sites, tapped
-from regard.decode import beam, greedy
+from regard.decode import Draw, Rules, beam, walk
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
 from regard.store import load_model, save_model
@@ -151,15 +152,18 @@ def test_stepping_equals_the_whole(config: Config, dims: Dims) -> None:
 @each(TRANSLATORS)
 def test_searches_find_the_same_alone_and_in_a_batch(config: Config, dims: Dims) -> None:
     model, given = made(config, dims)
-    limits = [5, 3, 7, 2]
-    marks = {"begin": 2, "end": 3, "forbidden": (0, 1, 2)}
-    together = beam(model, model.start(*given.texts), limits, width=2, **marks)
-    fast = greedy(model, model.start(*given.texts), limits, **marks)
+    limits, seeds = [5, 3, 7, 2], [(1,), (2,), (3,), (4,)]
+    rules = Rules(3, limits, (0, 1, 2))
+    together = beam(model, model.start(*given.texts), rules, begin=2, width=2)
+    fast = walk(model, model.start(*given.texts), rules, begin=2)
+    drawn = walk(model, model.start(*given.texts), rules, begin=2, choose=Draw(seeds))
     for i, limit in enumerate(limits):
-        alone = given.row(i)
-        (single,) = beam(model, model.start(*alone.texts), [limit], width=2, **marks)
+        alone, rule = given.row(i), replace(rules, limits=[limit])
+        (single,) = beam(model, model.start(*alone.texts), rule, begin=2, width=2)
         assert [found.ids for found in together[i]] == [found.ids for found in single]
-        assert fast[i].ids == greedy(model, model.start(*alone.texts), [limit], **marks)[0].ids
+        assert fast[i].ids == walk(model, model.start(*alone.texts), rule, begin=2)[0].ids
+        draw = Draw([seeds[i]])
+        assert drawn[i].ids == walk(model, model.start(*alone.texts), rule, begin=2, choose=draw)[0].ids
 
 
 @each(MODELS)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, UNK
-from regard.decode import Hypothesis
+from regard.decode import Hypothesis, contains
 from regard.errors import CheckpointError, RecipeError
 from regard.models import Dims
 from regard.tasks import Translate, TranslateConfig
@@ -166,6 +166,69 @@ def test_the_n_best_are_given_best_first(task: Translate) -> None:
     assert [len(shown["others"]), *shown] == [3, "text", "score", "others"]
 
 
+@pytest.mark.parametrize("kind", ["word", "bpe", "unigram", "char", "wordpiece"])
+@pytest.mark.parametrize("config", [transformer(), rnn()], ids=["transformer", "rnn"])
+def test_what_is_asked_of_an_answer_is_kept(kind: str, config: Any) -> None:
+    task = fitted(kind, max_length=40)
+    texts = ["the grey fog", "我们 看见 the heron", "heron"]
+    for settings in ({"beam": 1}, {"beam": 4}, {"beam": 4, "groups": 2}, {"sample": True, "n_best": 3}):
+        _, found, _ = predicted(task.searching(prefix="der nebel", **settings), texts, config)
+        assert all(one.text.startswith("der nebel") for one in found)
+        plain = predicted(task.searching(**settings), texts, config)[1]
+        words = sorted({word for one in plain for word in one.text.split() if word.isalpha()})[:3]
+        if words:
+            _, found, _ = predicted(task.searching(must_not=words, **settings), texts, config)
+            for one in found:
+                assert not any(contains(one.text, word) for word in words), (one.text, words)
+        _, found, _ = predicted(task.searching(min_length=5, max_length=7, **settings), texts, config)
+        assert all(5 <= len(one.ids) <= 7 for one in found)
+    phrases = ("nebel", "graue reiher")
+    _, found, _ = predicted(task.searching(must_include=phrases, beam=3, n_best=2), texts, config)
+    for one in (one for best in found for one in (best, *best.others)):
+        assert all(contains(one.text, phrase) for phrase in phrases), one.text
+
+
+def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) -> None:
+    _, plain, _ = predicted(task, ["the grey fog"])
+    torch.manual_seed(20170612)
+    _, found, _ = predicted(task.searching(must_not=["zzz", "der zzz"]), ["the grey fog"])
+    assert found[0].text != "" or plain[0].text == ""
+
+
+def test_draws_are_the_texts_own(task: Translate) -> None:
+    texts = ["the grey fog", "heron", "the fog", "the heron flies away"]
+    drawing = task.searching(sample=True, n_best=3, temperature=2.0)
+    model, together, _ = predicted(drawing, texts)
+    assert len({one.ids for best in together for one in (best, *best.others)}) > 4
+    with evaluating(model):
+        for text, found in zip(texts, together, strict=True):
+            (alone,) = drawing.predict(model, drawing.collate(drawing.encode([row(text)])))
+            assert [alone.ids, *(one.ids for one in alone.others)] == [
+                found.ids,
+                *(one.ids for one in found.others),
+            ]
+        other = drawing.searching(seed=1).predict(model, drawing.collate(drawing.encode([row(texts[0])])))
+    assert other[0].ids != together[0].ids or other[0].others != together[0].others
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"prefix": "der nebel steht fort der nebel"}, r"decode\.prefix: has 6 pieces, an output may have 5"),
+        ({"prefix": "der nebel", "must_not": "nebel"}, r"decode\.prefix: contains 'nebel'"),
+        ({"must_include": "der nebel", "must_not": "nebel"}, r"must_include: 'der nebel' contains 'nebel'"),
+        ({"must_include": "zzz"}, r"must_include: 'zzz' has characters the vocabulary does not know"),
+        (
+            {"must_include": ["der graue reiher", "wir sehen den"]},
+            r"must_include: needs 6 pieces where 5 are left",
+        ),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RecipeError, match=sentence):
+        predicted(task.searching(**settings), ["the fog"])
+
+
 def test_another_search_is_another_task(task: Translate) -> None:
     changed = task.searching(beam=2, length_penalty=0.5)
     assert (changed.config.decode.beam, changed.config.decode.length_penalty) == (2, 0.5)
@@ -175,6 +238,11 @@ def test_another_search_is_another_task(task: Translate) -> None:
         ({"beam": 0}, r"decode\.beam: 0 should be greater than or equal to 1"),
         ({"beam": 2, "n_best": 3}, r"n_best \(3\) cannot exceed beam \(2\)"),
         ({"beam": "many"}, r"decode\.beam: 'many' should be a valid integer"),
+        ({"groups": 3}, r"groups \(3\) must divide beam \(4\)"),
+        ({"groups": 2, "sample": True}, "sample and groups exclude each other"),
+        ({"must_include": ["a"], "beam": 1}, "must_include needs a beam of at least 2"),
+        ({"must_not": [""]}, r"decode\.must_not\.0: '' "),
+        ({"min_length": 9, "max_length": 5}, r"min_length \(9\) exceeds max_length \(5\)"),
     ]:
         with pytest.raises(RecipeError, match=sentence):
             task.searching(**settings)

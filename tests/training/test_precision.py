@@ -42,6 +42,6 @@ def test_a_cpu_computes_in_single_precision_unless_told(make: Make) -> None:
 def test_a_compiled_model_takes_the_same_steps(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the backend that compiles nothing: it is the code path that is tried here, not a compiler."""
     monkeypatch.setattr(state, "COMPILER", "eager")
-    compiled, plain = make("compiled", max_steps=3, compile=True), make("plain", max_steps=3)
+    compiled, plain = make("compiled", max_steps=2, compile=True), make("plain", max_steps=2)
     assert losses(compiled) == pytest.approx(losses(plain), rel=1e-5)
     assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()

@@ -47,6 +47,14 @@ def columns(text: str | None) -> dict[str, Column] | None:
     return {role.strip(): column(name.strip()) for role, _, name in pairs}
 
 
+def search_settings(arguments: Iterable[str]) -> dict[str, Any]:
+    """Settings of the search alone."""
+    others, settings = files_and_settings(arguments)
+    if others:
+        raise RecipeError(f"--set {others[0]!r}: write it as key=value, for example --set top_p=0.9")
+    return settings
+
+
 def files_and_settings(arguments: Iterable[str]) -> tuple[list[str], dict[str, Any]]:
     """Files, and settings of the search like beam=5 or, as in a recipe, task.decode.beam=5."""
     files: list[str] = []

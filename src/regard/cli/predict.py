@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Run
+from regard.cli.arguments import Run, search_settings
 from regard.errors import DataError
 from regard.plain import one_line, printable
 
@@ -44,6 +44,15 @@ def predict(
         int | None,
         typer.Option(metavar="N", help="Answers per text, as lines of: number of the text, score, answer."),
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="KEY=VALUE",
+            help="Another setting of the search, such as sample=true.",
+        ),
+    ] = None,
 ) -> None:
     """Answer texts: arguments, a file, or standard input.
 
@@ -58,7 +67,8 @@ def predict(
         lines = partial(_file_texts, file, *_layout(run, file, trained.task.roles[0], encoding))
     else:
         lines = partial(_typed_texts, encoding or "utf-8")
-    search = {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
+    search = search_settings(settings or ())
+    search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     typed = not texts and file is None and sys.stdin.isatty()
     if typed:
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
@@ -69,7 +79,7 @@ def predict(
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
             else:
-                _write(number, answer, ranked=n_best is not None)
+                _write(number, answer, ranked="n_best" in search)
             sys.stdout.flush()
             cut += answer is not None and answer.cut
             tick(1)

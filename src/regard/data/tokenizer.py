@@ -1,6 +1,7 @@
 """Text to ids and back, with the place of every piece in the text; kept as one plain tokenizer.json."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -41,6 +42,10 @@ class Tokenizer:
         spells_bytes = inner.id_to_token(FIRST_BYTE) == BYTES[0]
         self.byte_ids = range(FIRST_BYTE, FIRST_BYTE + len(BYTES)) if spells_bytes else range(0)
         """Ids that spell one byte of a character too rare to have been learnt."""
+        self.words_carry_spaces = isinstance(inner.model, models.WordPiece) or (
+            inner.normalizer.normalize_str("a").startswith(" ")
+        )
+        """Whether the first piece of a word says the space before it; single characters do not."""
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str]) -> Self:
@@ -89,6 +94,31 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
         return self._inner.decode([i for i in ids if i not in (PAD, BOS, EOS)], skip_special_tokens=False)
+
+    def within(self, phrase: str) -> list[int]:
+        """The ids of a phrase in the middle of a text, the space before it included."""
+        ids = self.encode(phrase).ids
+        begins_a_word = phrase[:1].isalnum() and not "\u3040" <= phrase[:1] <= "\u9fff"
+        spaced = self.words_carry_spaces or not begins_a_word
+        return ids if spaced else [self._inner.token_to_id(" "), *ids]
+
+    @cached_property
+    def spellings(self) -> list[str]:
+        """What each id adds to a text, with the space before a word; marks add nothing.
+
+        A byte of a longer character is written as Python does in `surrogateescape`.
+        """
+        names = [self._inner.id_to_token(i) or "" for i in range(len(self))]
+        if isinstance(self._inner.model, models.WordPiece):
+            names = [name.removeprefix("##") if name.startswith("##") else f" {name}" for name in names]
+        names[: len(SPECIALS)] = [""] * len(SPECIALS)
+        for byte, place in enumerate(self.byte_ids):
+            names[place] = bytes([byte]).decode("utf-8", "surrogateescape")
+        return names
+
+    def spelt(self, text: str) -> str:
+        """The text as its pieces spell it."""
+        return "".join(self.spellings[i] for i in self.encode(text).ids)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """A label for each id, without marks of spacing; a byte reads `<0xE4>`, a lone space `␣`."""

@@ -1,9 +1,26 @@
-"""Searches: one greedy and one beam for every model that steps."""
+"""Searches over every model that steps: greedy, drawn, beams."""
 
 from regard.decode.beam import beam
 from regard.decode.config import DecodeConfig
-from regard.decode.greedy import greedy
+from regard.decode.draw import Draw
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.stepper import Stepper
+from regard.decode.phrases import Phrases, contains
+from regard.decode.required import Required
+from regard.decode.rules import Rules
+from regard.decode.stepper import Stepper, Tell, untold
+from regard.decode.walk import walk
 
-__all__ = ["DecodeConfig", "Hypothesis", "Stepper", "beam", "greedy"]
+__all__ = [
+    "DecodeConfig",
+    "Draw",
+    "Hypothesis",
+    "Phrases",
+    "Required",
+    "Rules",
+    "Stepper",
+    "Tell",
+    "beam",
+    "contains",
+    "untold",
+    "walk",
+]

@@ -1,17 +1,23 @@
 """Beam search: at each step the best few continuations of the best few beginnings of every source.
 
-A source stops when it has as many finished hypotheses as beams and no live one, scored as if it ended
-now, would enter them. With a beam as wide as there are sequences this is exhaustive search.
+A beam may be split into groups (Vijayakumar et al. 2016): each searches for itself, but likes a token the
+less the more groups before it have just chosen it. Scores stay the model's own; only the choice is bent.
+
+A group stops when it has as many finished hypotheses as beams and no live one, scored as if it ended now,
+would enter them. With a beam as wide as there are sequences this is exhaustive search.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile, zip_longest
 
 import torch
 from torch import Tensor
 
 from regard.decode.hypothesis import Hypothesis, normalised
-from regard.decode.stepper import S, Stepper
+from regard.decode.required import Required
+from regard.decode.rules import Rules
+from regard.decode.stepper import S, Stepper, Tell, untold
 
 CPU = torch.device("cpu")
 NOTHING = Hypothesis((), -torch.inf, -torch.inf)
@@ -19,91 +25,177 @@ NOTHING = Hypothesis((), -torch.inf, -torch.inf)
 
 
 @dataclass
-class _Source:
-    """The finished hypotheses of one source, best first, never more than the beam is wide."""
+class _Finished:
+    """The finished hypotheses of one group of one source, best first, never more than it is wide."""
 
-    max_length: int
-    finished: list[Hypothesis] = field(default_factory=list)
+    width: int
+    limit: int
+    length_penalty: float
+    found: list[Hypothesis] = field(default_factory=list)
 
-    def add(self, hypothesis: Hypothesis, width: int) -> None:
-        self.finished.append(hypothesis)
-        self.finished.sort(key=lambda h: -h.score)
-        del self.finished[width:]
+    def add(self, ids: tuple[int, ...], steps: tuple[float, ...], log_prob: float) -> None:
+        score = normalised(log_prob, len(ids) + 1, self.length_penalty)
+        self.found.append(Hypothesis(ids, log_prob, score, steps))
+        self.found.sort(key=lambda hypothesis: -hypothesis.score)
+        del self.found[self.width :]
 
-    def done(self, best_live: float, length: int, width: int, length_penalty: float) -> bool:
-        if best_live == -torch.inf or length > self.max_length:  # the second also when scores are NaN
+    def done(self, best_live: float, length: int) -> bool:
+        """Whether nothing of this length or longer can enter."""
+        if best_live == -torch.inf or length > self.limit:  # the second also when scores are NaN
             return True
-        if len(self.finished) < width:
+        if len(self.found) < self.width:
             return False
-        return normalised(best_live, length, length_penalty) <= self.finished[-1].score
+        return normalised(best_live, length, self.length_penalty) <= self.found[-1].score
 
 
 @torch.inference_mode()
 def beam(
     stepper: Stepper[S],
     state: S,
-    max_lengths: Sequence[int],
+    rules: Rules,
     *,
-    width: int,
     begin: int,
-    end: int,
-    forbidden: Sequence[int] = (),
+    width: int,
+    groups: int = 1,
+    diversity: float = 0.0,
     length_penalty: float = 1.0,
     n_best: int = 1,
     device: torch.device = CPU,
+    tell: Tell = untold,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each source, best first. `max_lengths` counts tokens with the end."""
-    sources = [_Source(length) for length in max_lengths]
-    running = list(range(len(sources)))
-    state = stepper.select(state, torch.arange(len(sources), device=device).repeat_interleave(width))
-    last_B = torch.full((len(sources) * width,), begin, device=device)
-    written_BST = torch.empty(len(sources), width, 0, dtype=torch.long, device=device)
-    scores_BS = torch.full((len(sources), width), -torch.inf, device=device)
-    scores_BS[:, 0] = 0.0  # all beams begin alike: only one may count
+    """The `n_best` hypotheses of each source, best first. `width` counts the beams of all groups."""
+    n_sources, each = len(rules.limits), width // groups
+    finished = [[_Finished(each, limit, length_penalty) for _ in range(groups)] for limit in rules.limits]
+    running = list(range(n_sources))
+    state = stepper.select(state, torch.arange(n_sources, device=device).repeat_interleave(width))
+    last_N = torch.full((n_sources * width,), begin, device=device)
+    live = _Live(
+        torch.empty(n_sources, width, 0, dtype=torch.long, device=device),
+        torch.empty(n_sources, width, 0, device=device),
+        torch.full((n_sources, width), -torch.inf, device=device),
+    )
+    live.scores_BS[:, ::each] = 0.0  # all beams of a group begin alike: only one may count
     length = 0
     while running:
         length += 1
-        logits_BV, state = stepper.step(last_B, state)
-        log_prob_BSV = torch.log_softmax(logits_BV.float(), dim=-1).view(len(running), width, -1)
-        log_prob_BSV[..., list(forbidden)] = -torch.inf
-        _force_end(log_prob_BSV, [sources[i].max_length <= length for i in running], end)
-        found = _best(scores_BS[..., None] + log_prob_BSV, 2 * width)
-        parents_BS, tokens_BS, scores_BS = _continue(found, end, width)
-        _finish(found, [sources[i] for i in running], written_BST, end, width, length_penalty)
-        written_BST = torch.cat(
-            [written_BST.gather(1, parents_BS[..., None].expand(-1, -1, length - 1)), tokens_BS[..., None]],
-            dim=-1,
-        )
-        best_live = scores_BS[:, 0].tolist()
+        logits_NV, state = stepper.step(last_N, state)
+        log_prob_NV = rules.log_probs(logits_NV, live.written_BST.flatten(0, 1), running)
+        log_prob_BSV = log_prob_NV.view(len(running), width, -1)
+        taken_BV = torch.zeros_like(log_prob_BSV[:, 0])
+        chosen: list[Found] = []
+        for group in range(groups):
+            beams = slice(group * each, (group + 1) * each)
+            total_BSV = live.scores_BS[:, beams, None] + log_prob_BSV[:, beams]
+            found = (
+                _best(total_BSV, 2 * each, diversity * taken_BV if group else None)
+                if rules.must_include is None
+                else _by_bank(total_BSV, live.written_BST, rules.must_include, rules.end, 2 * each)
+            )
+            lanes = [finished[source][group] for source in running]
+            _finish(found, lanes, live.group(beams), log_prob_BSV[:, beams], rules.end)
+            parents_BS, tokens_BS, scores_BS = _continue(found, rules.end, each)
+            if groups > 1:
+                taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
+                over_B = [
+                    lane.done(best, length + 1)
+                    for lane, best in zip(lanes, scores_BS[:, 0].tolist(), strict=True)
+                ]
+                scores_BS[torch.tensor(over_B, device=device)] = -torch.inf
+            chosen.append((parents_BS + group * each, tokens_BS, scores_BS))
+        parents_BS, tokens_BS, scores_BS = (torch.cat(parts, dim=1) for parts in zip(*chosen, strict=True))
+        live = live.grown(parents_BS, tokens_BS, scores_BS, log_prob_BSV)
+        best_live = scores_BS.view(len(running), groups, each).amax(-1).tolist()
         stay = [
             row
-            for row, i in enumerate(running)
-            if not sources[i].done(best_live[row], length + 1, width, length_penalty)
+            for row, source in enumerate(running)
+            if not all(
+                lane.done(best, length + 1)
+                for lane, best in zip(finished[source], best_live[row], strict=True)
+            )
         ]
         rows_BS = parents_BS + torch.arange(len(running), device=device)[:, None] * width
         stay_B = torch.tensor(stay, dtype=torch.long, device=device)
         state = stepper.select(state, rows_BS[stay_B].flatten(), stay_B if len(stay) < len(running) else None)
         running = [running[row] for row in stay]
-        last_B, scores_BS, written_BST = tokens_BS[stay_B].flatten(), scores_BS[stay_B], written_BST[stay_B]
-    return [source.finished[:n_best] or [NOTHING] for source in sources]
+        live = live.rows(stay_B)
+        last_N = tokens_BS[stay_B].flatten()
+        if tell is not untold:
+            for row, source in enumerate(running):
+                tell(source, _certain(live, row, finished[source]))
+    return [_ranked(lanes)[:n_best] or [NOTHING] for lanes in finished]
 
 
-def _force_end(log_prob_BSV: Tensor, at_limit: Sequence[bool], end: int) -> None:
-    if any(at_limit):
-        rows_B = torch.tensor(at_limit, device=log_prob_BSV.device)
-        end_BS = log_prob_BSV[rows_B][..., end].clone()
-        log_prob_BSV[rows_B] = -torch.inf
-        log_prob_BSV[rows_B, :, end] = end_BS
+@dataclass(frozen=True)
+class _Live:
+    """Hypotheses that go on: what they have written, what each token of it cost, and the sum."""
+
+    written_BST: Tensor
+    steps_BST: Tensor
+    scores_BS: Tensor
+
+    def group(self, beams: slice) -> "_Live":
+        return _Live(self.written_BST[:, beams], self.steps_BST[:, beams], self.scores_BS[:, beams])
+
+    def rows(self, rows_B: Tensor) -> "_Live":
+        return _Live(self.written_BST[rows_B], self.steps_BST[rows_B], self.scores_BS[rows_B])
+
+    def grown(
+        self, parents_BS: Tensor, tokens_BS: Tensor, scores_BS: Tensor, log_prob_BSV: Tensor
+    ) -> "_Live":
+        before = parents_BS[..., None].expand(-1, -1, self.written_BST.shape[2])
+        cost_BS = _costs(log_prob_BSV, parents_BS, tokens_BS)
+        return _Live(
+            torch.cat([self.written_BST.gather(1, before), tokens_BS[..., None]], dim=-1),
+            torch.cat([self.steps_BST.gather(1, before), cost_BS[..., None]], dim=-1),
+            scores_BS,
+        )
+
+
+def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tensor:
+    """The log-probabilities of these tokens after these parents."""
+    n_vocab = log_prob_BSV.shape[-1]
+    return log_prob_BSV.flatten(1).gather(1, parents_BS * n_vocab + tokens_BS)
 
 
 Found = tuple[Tensor, Tensor, Tensor]
 """parents, tokens and scores of the best continuations of each source, best first."""
 
 
-def _best(total_BSV: Tensor, count: int) -> Found:
+def _best(total_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Found:
     n_vocab = total_BSV.shape[-1]
-    top = total_BSV.flatten(1).topk(min(count, total_BSV[0].numel()), dim=-1)
-    return top.indices // n_vocab, top.indices % n_vocab, top.values
+    liked_BSV = total_BSV if dislike_BV is None else total_BSV - dislike_BV[:, None]
+    top = liked_BSV.flatten(1).topk(min(count, total_BSV[0].numel()), dim=-1)
+    scores = top.values if dislike_BV is None else total_BSV.flatten(1).gather(1, top.indices)
+    return top.indices // n_vocab, top.indices % n_vocab, scores
+
+
+def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: int, count: int) -> Found:
+    """The best continuations at every stage of what must be written, in turn, the furthest stage first.
+
+    Left to itself a beam fills with what is easily said and keeps its promises at the last moment
+    (Post and Vilar 2018).
+    """
+    n_vocab = total_BSV.shape[2]
+    found: list[list[tuple[int, int, float]]] = []
+    for total_SV, written_ST in zip(total_BSV, written_BST, strict=True):
+        standing = required.standing(written_ST)
+        top = total_SV.flatten().topk(min(count, total_SV.numel())).indices.tolist()
+        places = {*top, *standing.onward_NV.flatten().nonzero().squeeze(1).tolist()}
+        entries = sorted(((float(total_SV.view(-1)[place]), place) for place in places), reverse=True)
+        banks: dict[int, list[tuple[float, int]]] = {}
+        for score, place in entries:
+            if score > -torch.inf:
+                still = int(standing.needed_after_NV.view(-1)[place]) if place % n_vocab != end else 0
+                banks.setdefault(still, []).append((score, place))
+        turns = zip_longest(*(banks[still] for still in sorted(banks)))
+        picked = [entry for turn in turns for entry in turn if entry is not None][:count]
+        picked += [(-torch.inf, 0)] * (count - len(picked))
+        found.append([(place // n_vocab, place % n_vocab, score) for score, place in picked])
+    parents, tokens, scores = (
+        torch.tensor(part) for part in zip(*(zip(*one, strict=True) for one in found), strict=True)
+    )
+    device = total_BSV.device
+    return parents.to(device), tokens.to(device), scores.to(total_BSV)
 
 
 def _continue(found: Found, end: int, width: int) -> Found:
@@ -115,13 +207,27 @@ def _continue(found: Found, end: int, width: int) -> Found:
     return parents, tokens, scores.masked_fill(tokens == end, -torch.inf)
 
 
-def _finish(
-    found: Found, sources: Sequence[_Source], written_BST: Tensor, end: int, width: int, length_penalty: float
-) -> None:
-    """Those among the best `width` that end are finished."""
+def _finish(found: Found, lanes: Sequence[_Finished], live: _Live, log_prob_BSV: Tensor, end: int) -> None:
+    """Those among the best that end are finished; `found` has twice as many as may count."""
     parents, tokens, scores = found
+    width = log_prob_BSV.shape[1]
     ends = (tokens[:, :width] == end) & (scores[:, :width] > -torch.inf)
     for row, place in ends.nonzero().tolist():
-        ids = tuple(written_BST[row, parents[row, place]].tolist())
-        log_prob = float(scores[row, place])
-        sources[row].add(Hypothesis(ids, log_prob, normalised(log_prob, len(ids) + 1, length_penalty)), width)
+        parent = int(parents[row, place])
+        steps = (*live.steps_BST[row, parent].tolist(), float(log_prob_BSV[row, parent, end]))
+        lanes[row].add(tuple(live.written_BST[row, parent].tolist()), steps, float(scores[row, place]))
+
+
+def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:
+    """How all that can still be the answer begin."""
+    alive = live.written_BST[row][live.scores_BS[row] > -torch.inf].tolist()
+    best = _ranked(lanes)[:1]
+    first, *others = [*alive, *(list(hypothesis.ids) for hypothesis in best)]
+    columns = zip(first, *others, strict=False)
+    return [column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns)]
+
+
+def _ranked(lanes: Sequence[_Finished]) -> list[Hypothesis]:
+    """The best of every group before any group's second; among as good a rank the better score first."""
+    ranked = [(rank, -one.score, one) for lane in lanes for rank, one in enumerate(lane.found)]
+    return [one for *_, one in sorted(ranked, key=lambda entry: entry[:2])]

@@ -1,27 +1,68 @@
 """How to search; the same names in recipe, command line and Python."""
 
-from typing import Any, Self
+import json
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 
 from regard.config import Config
 from regard.errors import RecipeError, did_you_mean
 
+Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+
+
+def _listed(given: Any) -> Any:
+    """On a command line one phrase, or several as a JSON list."""
+    if not isinstance(given, str):
+        return given
+    return json.loads(given) if given.lstrip().startswith("[") else (given,)
+
 
 class DecodeConfig(Config):
     beam: int = Field(4, ge=1, le=256, description="hypotheses kept at each step; 1 is greedy")
+    groups: int = Field(
+        1, ge=1, description="of the beam, which avoid each other's words: n best that differ"
+    )
+    diversity: float = Field(0.5, ge=0, le=100, description="how much a group avoids the groups before it")
     length_penalty: float = Field(
         1.0, ge=0, le=10, description="0 prefers short, 1 scores by length (see Hypothesis)"
     )
-    n_best: int = Field(1, ge=1, le=256, description="answers given per input, at most `beam`")
+    n_best: int = Field(1, ge=1, le=256, description="answers per input; at most `beam` unless drawn")
+    sample: bool = Field(False, description="draw each piece by its probability; `beam` is not used then")
+    temperature: float = Field(1.0, gt=0, le=100, description="of drawing; below 1 bolder, above 1 wilder")
+    top_k: int = Field(0, ge=0, description="draw from the k likeliest; 0: from all")
+    top_p: float = Field(1.0, gt=0, le=1, description="draw from the likeliest that make up this share")
+    min_p: float = Field(0.0, ge=0, le=1, description="draw from those this many times as likely as the best")
+    seed: int = Field(0, ge=0, description="of drawing; the same text draws the same, alone or among others")
+    prefix: str = Field("", max_length=10_000, description="how every output begins")
+    must_not: Annotated[tuple[Phrase, ...], BeforeValidator(_listed)] = Field(
+        (), max_length=100, description="words and phrases that no output contains"
+    )
+    must_include: Annotated[tuple[Phrase, ...], BeforeValidator(_listed)] = Field(
+        (), max_length=20, description="words and phrases that every output contains; needs a beam"
+    )
+    no_repeat: int = Field(0, ge=0, description="no sequence of so many pieces comes twice; 0: it may")
+    repetition_penalty: float = Field(
+        1.0, gt=0, le=100, description="above 1: pieces that were said are rarer"
+    )
+    min_length: int = Field(0, ge=0, description="pieces at least")
+    max_length: int | None = Field(None, ge=1, description="pieces at most, whatever max_ratio allows")
     max_ratio: float = Field(
         2.0, gt=0, le=100, description="an output may have max_ratio × input + 10 pieces"
     )
 
     @model_validator(mode="after")
-    def _enough_beams(self) -> Self:
-        if self.n_best > self.beam:
-            raise ValueError(f"n_best ({self.n_best}) cannot exceed beam ({self.beam})")
+    def _agrees(self) -> Self:
+        if self.n_best > self.beam and not self.sample:
+            raise ValueError(f"n_best ({self.n_best}) cannot exceed beam ({self.beam}) unless sample=true")
+        if self.beam % self.groups:
+            raise ValueError(f"groups ({self.groups}) must divide beam ({self.beam})")
+        if self.sample and self.groups > 1:
+            raise ValueError("sample and groups exclude each other: what is drawn has no beams")
+        if self.must_include and (self.sample or self.beam == 1 or self.groups > 1):
+            raise ValueError("must_include needs a beam of at least 2 in one group, and no sampling")
+        if self.max_length is not None and self.max_length < self.min_length:
+            raise ValueError(f"min_length ({self.min_length}) exceeds max_length ({self.max_length})")
         return self
 
     def changed(self, **changes: Any) -> Self:
@@ -40,5 +81,7 @@ class DecodeConfig(Config):
             value = f"{fault['input']!r} " if fault["loc"] else ""
             raise RecipeError(f"{name}: {value}{message}") from None
 
-    def max_length(self, n_source: int) -> int:
-        return int(self.max_ratio * n_source) + 10
+    def limit(self, n_source: int) -> int:
+        """Pieces at most, the end counted."""
+        by_ratio = int(self.max_ratio * n_source) + 10
+        return by_ratio if self.max_length is None else min(by_ratio, self.max_length + 1)

@@ -13,6 +13,8 @@ class Hypothesis:
     ids: tuple[int, ...]
     log_prob: float
     score: float
+    steps: tuple[float, ...] = ()
+    """The log-probability of each of its tokens and of its end; they add up to `log_prob`."""
 
 
 def normalised(log_prob: float, length: int, length_penalty: float) -> float:

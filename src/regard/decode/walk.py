@@ -1,0 +1,65 @@
+"""One token after another, and never back: the likeliest each time (greedy), or one that is drawn.
+
+Finished rows leave the batch.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from regard.decode.hypothesis import Hypothesis, normalised
+from regard.decode.rules import Rules
+from regard.decode.stepper import S, Stepper, Tell, untold
+
+CPU = torch.device("cpu")
+Choose = Callable[[Tensor, Sequence[int]], Tensor]
+"""(log_prob_BV, the sources of these rows) → the next token of each."""
+
+
+def likeliest(log_prob_BV: Tensor, sources: Sequence[int]) -> Tensor:
+    return log_prob_BV.argmax(dim=-1)
+
+
+@torch.inference_mode()
+def walk(
+    stepper: Stepper[S],
+    state: S,
+    rules: Rules,
+    *,
+    begin: int,
+    choose: Choose = likeliest,
+    length_penalty: float = 1.0,
+    device: torch.device = CPU,
+    tell: Tell = untold,
+) -> list[Hypothesis]:
+    """One hypothesis per source."""
+    n_sources = len(rules.limits)
+    steps: list[list[float]] = [[] for _ in range(n_sources)]
+    answers: list[tuple[int, ...]] = [()] * n_sources
+    running = list(range(n_sources))
+    last_B = torch.full((n_sources,), begin, device=device)
+    written_BT = torch.empty(n_sources, 0, dtype=torch.long, device=device)
+    while running:
+        logits_BV, state = stepper.step(last_B, state)
+        log_prob_BV = rules.log_probs(logits_BV, written_BT, running)
+        chosen_B = choose(log_prob_BV, running)
+        gained_B = log_prob_BV.gather(1, chosen_B[:, None]).squeeze(1)
+        chosen_B = chosen_B.masked_fill(gained_B == -torch.inf, rules.end)  # nothing may come: it ends here
+        for source, gained in zip(running, gained_B.tolist(), strict=True):
+            steps[source].append(gained)
+        stay_B = (chosen_B != rules.end).nonzero().squeeze(1)
+        for row in (chosen_B == rules.end).nonzero().squeeze(1).tolist():
+            answers[running[row]] = tuple(written_BT[row].tolist())
+        last_B = chosen_B[stay_B]
+        written_BT = torch.cat([written_BT[stay_B], last_B[:, None]], dim=1)
+        if len(stay_B) < len(running):
+            state = stepper.select(state, stay_B, stay_B)
+            running = [running[row] for row in stay_B.tolist()]
+        if tell is not untold:
+            for source, ids in zip(running, written_BT.tolist(), strict=True):
+                tell(source, ids)
+    return [
+        Hypothesis(ids, sum(gained), normalised(sum(gained), len(ids) + 1, length_penalty), tuple(gained))
+        for ids, gained in zip(answers, steps, strict=True)
+    ]
