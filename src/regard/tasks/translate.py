@@ -15,14 +15,14 @@ from regard.config import Config
 from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer, TokenizerConfig
-from regard.decode import DecodeConfig, Draw, Hypothesis, Phrases, Required, Rules, beam, contains, walk
-from regard.errors import RecipeError
+from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerConfig
+from regard.decode import DecodeConfig, Hypothesis
 from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
 from regard.models import RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
 from regard.tasks.task import Ground, Loss, Part, padded, without_each
+from regard.tasks.writer import Writer
 
 
 class TranslateConfig(Config):
@@ -136,8 +136,7 @@ class Translate:
     def __init__(self, config: TranslateConfig, source: Tokenizer, target: Tokenizer) -> None:
         self.config, self.source, self.target = config, source, target
         self.dims = Dims(source_vocab=len(source), target_vocab=len(target), joint=config.joint)
-        self._required_last: tuple[tuple[str, ...], Required | None] = (), None
-        self._excluded_last: tuple[tuple[str, ...], Phrases | None] = (), None
+        self.writer = Writer(target, config.max_length)
 
     @classmethod
     def fit(cls, config: TranslateConfig, rows: Iterable[Row]) -> Self:
@@ -231,137 +230,12 @@ class Translate:
     def search(self, model: nn.Module, batch: Pairs, decode: DecodeConfig) -> list[Translation]:
         assert isinstance(model, Transformer | RNNSeq2Seq)
         state: Any = model.start(batch.source_BK, batch.source_lengths_B)
-        limits = [
-            min(self.config.max_length, max(decode.limit(n), decode.min_length + 1))
-            for n in batch.source_lengths_B.tolist()
-        ]
-        shared: dict[str, Any] = {
-            "begin": BOS,
-            "length_penalty": decode.length_penalty,
-            "device": batch.source_BK.device,
-        }
-        if decode.sample:
-            found = self._drawn(model, state, batch, decode, limits, shared)
-        elif decode.beam == 1:
-            rules = self._rules(decode, limits)
-            found = [[hypothesis] for hypothesis in walk(model, state, rules, **shared)]
-        else:
-            found = beam(
-                model,
-                state,
-                self._rules(decode, limits),
-                width=decode.beam,
-                groups=decode.groups,
-                diversity=decode.diversity,
-                n_best=decode.n_best,
-                **shared,
-            )
-        if decode.must_include and any(best.score == -torch.inf for best, *_ in found):
-            raise RecipeError(
-                "decode.must_include: the other settings of the search leave no way to write it; "
-                "ease no_repeat, must_not or the lengths"
-            )
-        answers = [
+        sources = [example.source.tolist() for example in batch.examples]
+        found = self.writer(model, state, sources, decode, batch.source_BK.device)
+        return [
             replace(self._translation(hypotheses), cut=example.cut) if len(example.source) > 1 else NOTHING
             for hypotheses, example in zip(found, batch.examples, strict=True)
         ]
-        if any(contains(answer.text, phrase) for answer in answers for phrase in decode.must_not):
-            raise RecipeError(
-                "decode.must_not: the other settings of the search leave no way around it; "
-                "ease prefix, no_repeat or the lengths"
-            )
-        return answers
-
-    def _drawn(
-        self,
-        model: Transformer | RNNSeq2Seq,
-        state: Any,
-        batch: Pairs,
-        decode: DecodeConfig,
-        limits: Sequence[int],
-        shared: dict[str, Any],
-    ) -> list[list[Hypothesis]]:
-        """`n_best` draws of each source, the likeliest first; each draw is a source of its own."""
-        n = decode.n_best
-        rows_N = torch.arange(len(limits), device=batch.source_BK.device).repeat_interleave(n)
-        seeds = [
-            (decode.seed, number, *example.source.tolist())
-            for example in batch.examples
-            for number in range(n)
-        ]
-        draw = Draw(
-            seeds,
-            temperature=decode.temperature,
-            top_k=decode.top_k,
-            top_p=decode.top_p,
-            min_p=decode.min_p,
-        )
-        rules = self._rules(decode, [limit for limit in limits for _ in range(n)])
-        drawn = walk(model, model.select(state, rows_N, rows_N), rules, choose=draw, **shared)
-        return [
-            sorted(drawn[first : first + n], key=lambda hypothesis: -hypothesis.score)
-            for first in range(0, len(drawn), n)
-        ]
-
-    def _rules(self, decode: DecodeConfig, limits: Sequence[int]) -> Rules:
-        prefix = self.target.encode(decode.prefix).ids
-        if prefix and len(prefix) >= min(limits):
-            raise RecipeError(
-                f"decode.prefix: has {len(prefix)} pieces, an output may have {min(limits) - 1} here; "
-                "shorten it, or raise max_ratio"
-            )
-        if decode.must_include:
-            self._has_room(decode, min(limits), len(prefix))
-        if hit := next((phrase for phrase in decode.must_not if contains(decode.prefix, phrase)), None):
-            raise RecipeError(f"decode.prefix: contains {hit!r}, which decode.must_not excludes")
-        return Rules(
-            EOS,
-            limits,
-            forbidden=(PAD, UNK, BOS),
-            least=decode.min_length,
-            prefixes=[prefix] * len(limits) if prefix else (),
-            no_repeat=decode.no_repeat,
-            repetition_penalty=decode.repetition_penalty,
-            must_not=self._excluded(decode.must_not),
-            must_include=self._required(decode.must_include),
-        )
-
-    def _has_room(self, decode: DecodeConfig, limit: int, n_prefix: int) -> None:
-        """Promises that cannot be kept are not made."""
-        for phrase in decode.must_include:
-            if hit := next((no for no in decode.must_not if contains(phrase, no)), None):
-                raise RecipeError(
-                    f"decode.must_include: {phrase!r} contains {hit!r}, which must_not excludes"
-                )
-            if UNK in self.target.encode(phrase).ids:
-                raise RecipeError(
-                    f"decode.must_include: {phrase!r} has characters the vocabulary does not know"
-                )
-        needed = sum(len(self.target.within(phrase)) for phrase in decode.must_include)
-        if n_prefix + needed + 1 > limit:
-            raise RecipeError(
-                f"decode.must_include: needs {needed} pieces where {limit - 1 - n_prefix} are left; "
-                "ask for less, or raise max_ratio"
-            )
-
-    def _required(self, phrases: tuple[str, ...]) -> Required | None:
-        known, required = self._required_last
-        if phrases != known:
-            spelt = [self.target.spelt(phrase) for phrase in phrases]
-            pieces = [self.target.within(phrase) for phrase in phrases]
-            required = Required(spelt, pieces, self.target.spellings, EOS) if phrases else None
-            self._required_last = phrases, required
-        return required
-
-    def _excluded(self, phrases: tuple[str, ...]) -> Phrases | None:
-        """The last ones are kept, as making their tables takes a moment."""
-        known, automaton = self._excluded_last
-        if phrases != known:
-            writable = [phrase for phrase in phrases if UNK not in self.target.encode(phrase).ids]
-            spelt = [self.target.spelt(phrase) for phrase in writable]
-            automaton = Phrases(spelt, self.target.spellings, EOS) if spelt else None
-            self._excluded_last = phrases, automaton
-        return automaton
 
     def _translation(self, found: Sequence[Hypothesis]) -> Translation:
         best, *rest = found
