@@ -99,8 +99,11 @@ class Tokenizer:
         """The ids of a phrase in the middle of a text, the space before it included."""
         ids = self.encode(phrase).ids
         begins_a_word = phrase[:1].isalnum() and not "\u3040" <= phrase[:1] <= "\u9fff"
-        spaced = self.words_carry_spaces or not begins_a_word
-        return ids if spaced else [self._inner.token_to_id(" "), *ids]
+        if self.words_carry_spaces or not begins_a_word:
+            return ids
+        space = self._inner.token_to_id(" ")
+        assert space is not None, "every vocabulary of characters has a space"
+        return [space, *ids]
 
     @cached_property
     def spellings(self) -> list[str]:

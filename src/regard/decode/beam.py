@@ -9,7 +9,7 @@ would enter them. With a beam as wide as there are sequences this is exhaustive 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -176,7 +176,7 @@ def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: in
     (Post and Vilar 2018).
     """
     n_vocab = total_BSV.shape[2]
-    found: list[list[tuple[int, int, float]]] = []
+    places_BC, scores_BC = [], []
     for total_SV, written_ST in zip(total_BSV, written_BST, strict=True):
         standing = required.standing(written_ST)
         top = total_SV.flatten().topk(min(count, total_SV.numel())).indices.tolist()
@@ -190,12 +190,10 @@ def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: in
         turns = zip_longest(*(banks[still] for still in sorted(banks)))
         picked = [entry for turn in turns for entry in turn if entry is not None][:count]
         picked += [(-torch.inf, 0)] * (count - len(picked))
-        found.append([(place // n_vocab, place % n_vocab, score) for score, place in picked])
-    parents, tokens, scores = (
-        torch.tensor(part) for part in zip(*(zip(*one, strict=True) for one in found), strict=True)
-    )
-    device = total_BSV.device
-    return parents.to(device), tokens.to(device), scores.to(total_BSV)
+        scores_BC.append([score for score, _ in picked])
+        places_BC.append([place for _, place in picked])
+    found = torch.tensor(places_BC, device=total_BSV.device)
+    return found // n_vocab, found % n_vocab, torch.tensor(scores_BC).to(total_BSV)
 
 
 def _continue(found: Found, end: int, width: int) -> Found:
@@ -220,11 +218,11 @@ def _finish(found: Found, lanes: Sequence[_Finished], live: _Live, log_prob_BSV:
 
 def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:
     """How all that can still be the answer begin."""
-    alive = live.written_BST[row][live.scores_BS[row] > -torch.inf].tolist()
-    best = _ranked(lanes)[:1]
-    first, *others = [*alive, *(list(hypothesis.ids) for hypothesis in best)]
-    columns = zip(first, *others, strict=False)
-    return [column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns)]
+    possible: list[list[int]] = live.written_BST[row][live.scores_BS[row] > -torch.inf].tolist()
+    possible += [list(hypothesis.ids) for hypothesis in _ranked(lanes)[:1]]
+    first, *others = possible
+    shared = range(min(map(len, (first, *others))))
+    return first[: next((n for n in shared if any(other[n] != first[n] for other in others)), len(shared))]
 
 
 def _ranked(lanes: Sequence[_Finished]) -> list[Hypothesis]:

@@ -64,9 +64,14 @@ class Phrases:
             complete_SV |= self._complete[node_SV] & inside_V
         at_end_S = self._complete[self._goto[:, self._letters[SPACE]]]
         complete_SV[:, self._end] = at_end_S
-        usable_V = (lengths_V > 0) | (np.arange(len(read)) == self._end)
-        while (lost_SV := complete_SV[:, usable_V].all(1)[node_SV] & ~complete_SV)[:, lengths_V > 0].any():
-            complete_SV |= lost_SV & (lengths_V > 0)  # what can only go on to a phrase is as good as one
+        says_V = lengths_V > 0
+        usable_V = says_V | (np.arange(len(read)) == self._end)
+        while True:  # what can only go on to a phrase is as good as one
+            lost_S: NDArray[np.bool_] = np.logical_and.reduce(complete_SV[:, usable_V], axis=1)
+            lost_SV = lost_S[node_SV] & says_V & ~complete_SV
+            if not lost_SV.any():
+                break
+            complete_SV |= lost_SV
         return torch.from_numpy(node_SV), torch.from_numpy(complete_SV), torch.from_numpy(at_end_S)
 
     def completed_by(self, written_NT: Tensor, last: Sequence[bool]) -> Tensor:
