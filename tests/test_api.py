@@ -1,8 +1,9 @@
 """The public face: from files to a run folder, to predictions, scores and explanations."""
 
 import json
+import random
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,82 @@ def test_the_search_can_be_changed_and_mistakes_are_said(translator: Trained, la
         translator.predict("amber", nbest=3)
     with pytest.raises(RecipeError, match="a classifier does not search"):
         labeller.predict("amber", beam=3)
+
+
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 4}, {"sample": True}], ids=str)
+@pytest.mark.parametrize("config", [transformer(), rnn()], ids=["transformer", "rnn"])
+def test_an_answer_can_be_followed(config: Any, settings: dict[str, Any]) -> None:
+    trained = untrained(config)
+    for text in ("the grey heron stands", "fog", ""):
+        heard = list(trained.follow(text, max_ratio=1.5, **settings))
+        whole = trained.predict(text, max_ratio=1.5, **settings).text
+        assert "".join(heard[-1:]) == whole
+        assert all(after.startswith(before) for before, after in pairwise(heard[:-1]))
+
+
+def test_who_stops_following_stops_the_search() -> None:
+    trained = untrained(transformer())
+    heard = trained.follow("the grey heron stands still", beam=1, min_length=100, max_ratio=40)
+    first = next(heard)
+    heard.close()
+    assert first
+    assert trained.predict("fog").text is not None
+
+
+def test_what_cannot_be_followed_is_said(labeller: Trained) -> None:
+    with pytest.raises(RecipeError, match="only one answer can be followed"):
+        list(untrained(transformer()).follow("fog", n_best=2))
+    with pytest.raises(RecipeError, match="a classify model answers at once"):
+        labeller.follow("fog")
+
+
+def test_an_answer_is_the_same_to_the_bit_in_any_company() -> None:
+    """300 mixes of texts, orders and paddings."""
+    rng = random.Random(5)
+    words = ["the", "grey", "heron", "stands", "still", "fog", "lies", "on", "river"]
+    texts = [" ".join(rng.choices(words, k=rng.randint(1, 9))) for _ in range(20)]
+    for config in (transformer(), rnn()):
+        trained = untrained(config)
+        alone = {text: trained.predict(text, batch_invariant=True, beam=2, max_ratio=0.5) for text in texts}
+        for _ in range(150):
+            mix = rng.choices(texts, k=rng.randint(1, 5))
+            found = trained.predict(mix, batch_invariant=True, beam=2, max_ratio=0.5)
+            assert found == [alone[text] for text in mix]
+
+
+def test_models_that_answer_together(tmp_path: Path) -> None:
+    runs = []
+    for seed in (1, 2):
+        (folder := tmp_path / str(seed)).mkdir()
+        regard.train(translating(folder).model_copy(update={"seed": seed}), quiet=True)
+        runs.append(folder / "run")
+    both, each = regard.load(*runs), [regard.load(run) for run in runs]
+    example = both.task.encode([Row({"source": "a b c", "target": "c b a"}, "x", 1)])
+    batch = both.task.collate(example)
+    given = batch.source_BK, batch.source_lengths_B, batch.target_BT
+    with torch.no_grad():
+        mean = torch.stack([one.model(*given).softmax(-1) for one in each]).mean(0)
+        torch.testing.assert_close(both.model(*given).exp(), mean)
+        state = both.model.start(*given[:2])
+        for place, last_B in enumerate(batch.target_BT.unbind(1)):
+            told_BV, state = both.model.step(last_B, state)
+            torch.testing.assert_close(told_BV.exp(), mean[place][None], rtol=1e-4, atol=1e-5)
+    assert len(both.predict(["a b", "c"], beam=3)) == 2
+    for ask in (lambda: both.explain("a b"), lambda: both.save(tmp_path / "saved")):
+        with pytest.raises(RunError, match="one by one"):
+            ask()
+
+
+def test_models_with_other_vocabularies_do_not_answer_together(
+    translator: Trained, labeller: Trained, tmp_path: Path
+) -> None:
+    translator.save(tmp_path / "a")
+    labeller.save(tmp_path / "b")
+    untrained(transformer()).save(tmp_path / "c")
+    with pytest.raises(RunError, match=r"b: classify models do not answer together"):
+        regard.load(tmp_path / "a", tmp_path / "b")
+    with pytest.raises(RunError, match=r"c: has another source vocabulary than .*a"):
+        regard.load(tmp_path / "a", tmp_path / "c")
 
 
 def test_evaluation_gives_the_scores_of_the_run(

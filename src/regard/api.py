@@ -14,11 +14,12 @@ from regard.data.source import Column, Row, read_rows
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
-from regard.models import ModelConfig
+from regard.follow import follow
+from regard.models import Ensemble, ModelConfig
 from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig
+from regard.tasks import AnyTask, TaskConfig, Translate
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
@@ -71,10 +72,25 @@ class Trained:
             examples = task.encode(rows)
             answers: dict[int, Any] = {}
             with evaluating(self.model):
-                for indices in sorted_batches([task.size(example) for example in examples], 4096, 64):
+                sizes = [task.size(example) for example in examples]
+                for indices in sorted_batches(sizes, 4096, task.rows_together):
                     batch = task.collate([examples[i] for i in indices]).to(self.device)
                     answers |= zip(indices, task.predict(self.model, batch), strict=True)
             yield from (answers[i] for i in range(len(chunk)))
+
+    def follow(self, text: str, **decode: Any) -> Iterator[str]:
+        """How the answer begins, whenever more of it is certain; the last one is the whole answer."""
+        task = self._searching(decode)
+        if not isinstance(task, Translate):
+            raise RecipeError(f"a {task.kind} model answers at once; there is nothing to follow")
+        (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
+        batch = task.collate([example]).to(self.device)
+
+        def search(tell: Callable[[str], None]) -> None:
+            with evaluating(self.model):
+                task.follow(self.model, batch, tell)
+
+        return follow(search)
 
     def evaluate(
         self,
@@ -98,10 +114,14 @@ class Trained:
 
     def explain(self, text: str) -> Explanation:
         """What the model attended to while it answered, and how far that may be trusted."""
+        if isinstance(self.model, Ensemble):
+            raise RunError("models that answer together are explained one by one; load one of them")
         return explain(self.task, self.model, str(self.model_config), text, self.device)
 
     def save(self, folder: str | Path) -> None:
         folder = Path(folder)
+        if isinstance(self.model, Ensemble):
+            raise RunError("models that answer together are saved one by one; load one of them")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RunError(f"{folder}: already exists and is not empty; choose another")
         save_model(folder, self.task, self.task_config, self.model, self.model_config, self.metrics)
@@ -110,11 +130,28 @@ class Trained:
         return self.task.searching(**decode) if decode else self.task
 
 
-def load(folder: str | Path, device: str = "auto") -> Trained:
-    """A model from a run folder or a model folder."""
+def load(folder: str | Path, *others: str | Path, device: str = "auto") -> Trained:
+    """A model from a run folder or a model folder; with others, translators that answer together."""
     task, task_config, model, model_config, metrics = load_model(Path(folder))
+    if others:
+        model, metrics = Ensemble([model, *(_alike(Path(other), Path(folder), task) for other in others)]), {}
     where = pick_device(device)
     return Trained(task, task_config, model.to(where), model_config, metrics, where)
+
+
+def _alike(other: Path, folder: Path, task: AnyTask) -> nn.Module:
+    """The model of another run, which must write in the same vocabulary."""
+    its_task, _, model, _, _ = load_model(other)
+    for each in (task, its_task):
+        if each.kind != "translate":
+            raise RunError(f"{folder if each is task else other}: {each.kind} models do not answer together")
+    for role, tokenizer in task.tokenizers.items():
+        if not tokenizer.is_like(its_task.tokenizers[role]):
+            raise RunError(
+                f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
+                "trained on the same data with the same tokenizer (and another seed or other sizes)"
+            )
+    return model
 
 
 def train(
@@ -140,7 +177,7 @@ def train(
     if not fresh and is_finished(recipe):
         if console is not None:
             console.already_finished(recipe.run)
-        return load(recipe.run, recipe.train.device)
+        return load(recipe.run, device=recipe.train.device)
     try:
         with (
             stop.listening(),
@@ -154,4 +191,4 @@ def train(
     finally:
         if console is not None:
             console.close()
-    return load(prepared.folder, recipe.train.device)
+    return load(prepared.folder, device=recipe.train.device)

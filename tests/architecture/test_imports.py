@@ -45,9 +45,10 @@ MAY_IMPORT = {
     "corpus": "recipe tasks data lock errors",
     "run": "recipe corpus report store models.outline machine tasks training data durable identity lock"
     " errors",
-    "api": "recipe store run models tasks training explain data errors",
+    "api": "recipe store run follow models tasks training explain data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
+    "follow": "",
     "doctor": "recipe corpus run machine tasks training.config training.loop training.state data errors",
     "draft": "machine data.sniff",
     "regard": "api recipe",

@@ -13,6 +13,10 @@ from regard.errors import RecipeError
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.", show_default=False)
 ]
+Others = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="RUN", help="Another run with the same vocabulary, to answer together."),
+]
 RecipeFile = Annotated[
     Path,
     typer.Argument(

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import AsJson, Run, columns, files_and_settings
+from regard.cli.arguments import AsJson, Others, Run, columns, files_and_settings
 from regard.errors import RunError
 
 
@@ -22,13 +22,14 @@ def evaluate(
         str | None,
         typer.Option("--columns", metavar="ROLE=COLUMN,…", help="What the columns are: source=2,target=1."),
     ] = None,
+    others: Others = None,
     json: AsJson = False,
 ) -> None:
     """Score a model on data whose answers are known."""
     import regard
 
     files, search = files_and_settings(arguments or ())
-    trained = regard.load(run)
+    trained = regard.load(run, *(others or ()))
     layout = _layout(run, files)
     files = files or layout.pop("files")
     if where is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Run, search_settings
+from regard.cli.arguments import Others, Run, search_settings
 from regard.errors import DataError
 from regard.plain import one_line, printable
 
@@ -44,6 +44,7 @@ def predict(
         int | None,
         typer.Option(metavar="N", help="Answers per text, as lines of: number of the text, score, answer."),
     ] = None,
+    others: Others = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,7 +63,7 @@ def predict(
 
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
-    trained = regard.load(run)
+    trained = regard.load(run, *(others or ()))
     if file is not None:
         lines = partial(_file_texts, file, *_layout(run, file, trained.task.roles[0], encoding))
     else:

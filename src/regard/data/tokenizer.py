@@ -64,6 +64,10 @@ class Tokenizer:
     def __len__(self) -> int:
         return self._inner.get_vocab_size()
 
+    def is_like(self, other: "Tokenizer") -> bool:
+        """Whether both cut any text into the same ids."""
+        return bool(self._inner.to_str() == other._inner.to_str())
+
     def encode(self, text: str) -> Encoded:
         """Unigram fuses neighbouring characters that it spells in bytes: each byte gets its own one again."""
         refuse_surrogates([text])

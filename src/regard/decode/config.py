@@ -47,6 +47,9 @@ class DecodeConfig(Config):
     )
     min_length: int = Field(0, ge=0, description="pieces at least")
     max_length: int | None = Field(None, ge=1, description="pieces at most, whatever max_ratio allows")
+    batch_invariant: bool = Field(
+        False, description="each text alone: its answer is the same to the bit in any company, and slower"
+    )
     max_ratio: float = Field(
         2.0, gt=0, le=100, description="an output may have max_ratio × input + 10 pieces"
     )

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.dims import Dims
+from regard.models.ensemble import Ensemble
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.transformer import Transformer, TransformerConfig
 
@@ -15,6 +16,7 @@ __all__ = [
     "Classifier",
     "ClassifierConfig",
     "Dims",
+    "Ensemble",
     "ModelConfig",
     "RNNConfig",
     "RNNSeq2Seq",

@@ -21,7 +21,7 @@ from regard.data.tokenizer import EOS, Tokenizer, TokenizerConfig
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.metrics.classify import accuracy, macro_f1
 from regard.models.dims import Dims
-from regard.tasks.task import Ground, Loss, Part, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, padded, without_each
 
 MOST_LABELS = 10_000
 
@@ -132,6 +132,10 @@ class Classify:
                 "a classifier needs at least two"
             )
         return cls(config, Tokenizer.train(config.tokenizer, learnt_from), sorted(labels))
+
+    @property
+    def rows_together(self) -> int:
+        return ROWS_TOGETHER
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:

@@ -91,6 +91,10 @@ Pr = TypeVar("Pr", bound=Prediction)
 Ta = TypeVar("Ta", bound=Tally, covariant=True)
 
 
+ROWS_TOGETHER = 64
+"""Inputs answered in one batch."""
+
+
 class Task(Protocol[Ex, Ba, Pr, Ta]):
     kind: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
@@ -100,6 +104,10 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
     input_ground: ClassVar[str]
     """The ground whose pieces `leave_out` leaves out."""
     dims: Dims
+
+    @property
+    def rows_together(self) -> int:
+        """How many inputs are answered in one batch at most."""
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:

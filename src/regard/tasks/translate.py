@@ -1,6 +1,6 @@
 """translate: a text in, a text out. Summaries and replies have the same shape."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -10,18 +10,20 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.config import Config
 from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerConfig
-from regard.decode import DecodeConfig, Hypothesis
+from regard.decode import DecodeConfig, Hypothesis, Tell, untold
+from regard.errors import RecipeError
 from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
-from regard.models import RNNSeq2Seq, Transformer
+from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
-from regard.tasks.task import Ground, Loss, Part, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, padded, without_each
 from regard.tasks.writer import Writer
 
 
@@ -149,6 +151,10 @@ class Translate:
         return cls(config, source, target)
 
     @property
+    def rows_together(self) -> int:
+        return 1 if self.config.decode.batch_invariant else ROWS_TOGETHER
+
+    @property
     def tokenizers(self) -> dict[str, Tokenizer]:
         return {"source": self.source, "target": self.target}
 
@@ -211,6 +217,10 @@ class Translate:
 
     def loss(self, model: nn.Module, batch: Pairs) -> Loss:
         keep_BT = batch.keep_BT
+        if isinstance(model, Ensemble):  # which is scored, never trained
+            log_prob_NV = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT)
+            plain = F.nll_loss(log_prob_NV, batch.labels_BT[keep_BT], reduction="sum")
+            return Loss({"tokens": Part(plain)}, shown={"tokens": plain})
         read = smoothed_cross_entropy(batch.labels_BT[keep_BT], self.config.label_smoothing)
         smoothed, plain = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, read)
         return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
@@ -224,14 +234,34 @@ class Translate:
             [example.row.fields["target"] for example in batch.examples],
         )
 
+    def follow(self, model: nn.Module, batch: Pairs, tell: Callable[[str], None]) -> Translation:
+        """Predict a batch of one; `tell` hears how the text begins whenever more of it is certain."""
+        if self.config.decode.n_best > 1:
+            raise RecipeError("decode.n_best: only one answer can be followed; leave it at 1")
+        heard = ""
+
+        def more(source: int, ids: Sequence[int]) -> None:
+            nonlocal heard
+            text = self.target.decode(ids).rstrip("\ufffd")  # a character that is not yet whole
+            if len(text) > len(heard):
+                heard = text
+                tell(text)
+
+        (answer,) = self.search(model, batch, self.config.decode, more)
+        if answer.text != heard:
+            tell(answer.text)
+        return answer
+
     def predict(self, model: nn.Module, batch: Pairs) -> list[Translation]:
         return self.search(model, batch, self.config.decode)
 
-    def search(self, model: nn.Module, batch: Pairs, decode: DecodeConfig) -> list[Translation]:
-        assert isinstance(model, Transformer | RNNSeq2Seq)
+    def search(
+        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, tell: Tell = untold
+    ) -> list[Translation]:
+        assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
         state: Any = model.start(batch.source_BK, batch.source_lengths_B)
         sources = [example.source.tolist() for example in batch.examples]
-        found = self.writer(model, state, sources, decode, batch.source_BK.device)
+        found = self.writer(model, state, sources, decode, batch.source_BK.device, tell)
         return [
             replace(self._translation(hypotheses), cut=example.cut) if len(example.source) > 1 else NOTHING
             for hypotheses, example in zip(found, batch.examples, strict=True)

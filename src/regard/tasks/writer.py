@@ -17,8 +17,10 @@ from regard.decode import (
     Required,
     Rules,
     Stepper,
+    Tell,
     beam,
     contains,
+    untold,
     walk,
 )
 from regard.errors import RecipeError
@@ -40,6 +42,7 @@ class Writer:
         sources: Sequence[Sequence[int]],
         decode: DecodeConfig,
         device: torch.device,
+        tell: Tell = untold,
     ) -> list[list[Hypothesis]]:
         """The answers to each source, best first. `state` stands before the first piece."""
         limits = [
@@ -49,6 +52,7 @@ class Writer:
             "begin": BOS,
             "length_penalty": decode.length_penalty,
             "device": device,
+            "tell": tell,
         }
         if decode.sample:
             return self._drawn(stepper, state, sources, limits, decode, shared)

@@ -9,9 +9,6 @@ from torch import nn
 from regard.data.batching import sorted_batches
 from regard.tasks.task import Tally, Task, evaluating
 
-ROWS = 64
-"""Rows decoded together."""
-
 
 def evaluate(
     task: Task[Any, Any, Any, Any],
@@ -29,7 +26,7 @@ def evaluate(
     counts: dict[str, int] = {}
     tally: Tally | None = None
     with evaluating(model):
-        for indices in sorted_batches(sizes, batch_tokens, ROWS):
+        for indices in sorted_batches(sizes, batch_tokens, task.rows_together):
             batch = task.collate([examples[i] for i in indices]).to(device)
             loss = task.loss(model, batch)
             for name, count in batch.counts.items():
