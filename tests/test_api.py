@@ -163,7 +163,7 @@ def test_fresh_gives_the_old_run_another_name(tmp_path: Path) -> None:
     folders = sorted(path.name for path in tmp_path.glob("run*"))
     assert folders == ["run", "run.old-1", "run.old-2"]
     for folder in folders:
-        assert regard.load(tmp_path / folder, "cpu").metrics["step"] == 1
+        assert regard.load(tmp_path / folder, device="cpu").metrics["step"] == 1
 
 
 def test_saving_into_a_folder_with_other_things_is_refused(translator: Trained, tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_models_with_other_vocabularies_do_not_answer_together(
     translator.save(tmp_path / "a")
     labeller.save(tmp_path / "b")
     untrained(transformer()).save(tmp_path / "c")
-    with pytest.raises(RunError, match=r"b: classify models do not answer together"):
+    with pytest.raises(RunError, match=r"b: only translators answer together"):
         regard.load(tmp_path / "a", tmp_path / "b")
     with pytest.raises(RunError, match=r"c: has another source vocabulary than .*a"):
         regard.load(tmp_path / "a", tmp_path / "c")

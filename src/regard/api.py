@@ -16,6 +16,7 @@ from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.follow import follow
 from regard.models import Ensemble, ModelConfig
+from regard.models.ensemble import Member
 from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
@@ -134,24 +135,30 @@ def load(folder: str | Path, *others: str | Path, device: str = "auto") -> Train
     """A model from a run folder or a model folder; with others, translators that answer together."""
     task, task_config, model, model_config, metrics = load_model(Path(folder))
     if others:
-        model, metrics = Ensemble([model, *(_alike(Path(other), Path(folder), task) for other in others)]), {}
+        members = [_translator(model, Path(folder))]
+        members += [_alike(Path(other), Path(folder), task) for other in others]
+        model, metrics = Ensemble(members), {}
     where = pick_device(device)
     return Trained(task, task_config, model.to(where), model_config, metrics, where)
 
 
-def _alike(other: Path, folder: Path, task: AnyTask) -> nn.Module:
+def _translator(model: nn.Module, folder: Path) -> Member:
+    if not isinstance(model, Member):
+        raise RunError(f"{folder}: only translators answer together")
+    return model
+
+
+def _alike(other: Path, folder: Path, task: AnyTask) -> Member:
     """The model of another run, which must write in the same vocabulary."""
     its_task, _, model, _, _ = load_model(other)
-    for each in (task, its_task):
-        if each.kind != "translate":
-            raise RunError(f"{folder if each is task else other}: {each.kind} models do not answer together")
+    member = _translator(model, other)
     for role, tokenizer in task.tokenizers.items():
         if not tokenizer.is_like(its_task.tokenizers[role]):
             raise RunError(
                 f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
                 "trained on the same data with the same tokenizer (and another seed or other sizes)"
             )
-    return model
+    return member
 
 
 def train(

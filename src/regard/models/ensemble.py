@@ -1,7 +1,7 @@
 """Several translators that write one text: at each step their probabilities are averaged."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,13 +10,14 @@ from torch import Tensor, nn
 from regard.models.rnn_seq2seq import RNNSeq2Seq
 from regard.models.transformer import Transformer
 
+Member = Transformer | RNNSeq2Seq
 States = tuple[Any, ...]
 
 
 class Ensemble(nn.Module):
     """Its members have the same vocabularies; what they are otherwise is their own affair."""
 
-    def __init__(self, members: Sequence[Transformer | RNNSeq2Seq]) -> None:
+    def __init__(self, members: Sequence[Member]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
 
@@ -24,20 +25,25 @@ class Ensemble(nn.Module):
         self, source_BK: Tensor, lengths_B: Tensor, target_BT: Tensor, keep_BT: Tensor | None = None
     ) -> Tensor:
         """log_prob_NV at the kept target positions."""
-        return self._mean(lambda member, _: member(source_BK, lengths_B, target_BT, keep_BT))
+        return _mean([member(source_BK, lengths_B, target_BT, keep_BT) for member in self.members])
 
     def start(self, source_BK: Tensor, lengths_B: Tensor) -> States:
-        return tuple(member.start(source_BK, lengths_B) for member in self.members)
+        return tuple(member.start(source_BK, lengths_B) for member in self._each())
 
     def step(self, last_B: Tensor, state: States) -> tuple[Tensor, States]:
-        told = [member.step(last_B, own) for member, own in zip(self.members, state, strict=True)]
-        return self._mean(lambda _, i: told[i][0]), tuple(after for _, after in told)
+        told = [member.step(last_B, own) for member, own in zip(self._each(), state, strict=True)]
+        return _mean([logits_BV for logits_BV, _ in told]), tuple(after for _, after in told)
 
     def select(self, state: States, rows_B: Tensor, sources_B: Tensor | None = None) -> States:
-        kept = zip(self.members, state, strict=True)
+        kept = zip(self._each(), state, strict=True)
         return tuple(member.select(own, rows_B, sources_B) for member, own in kept)
 
-    def _mean(self, logits: Callable[[nn.Module, int], Tensor]) -> Tensor:
-        """The logarithm of the members' mean probability."""
-        each = [torch.log_softmax(logits(member, i).float(), dim=-1) for i, member in enumerate(self.members)]
-        return torch.logsumexp(torch.stack(each), dim=0) - math.log(len(each))
+    def _each(self) -> list[Any]:
+        """A list of modules knows nothing of its modules' methods."""
+        return list(self.members)
+
+
+def _mean(logits: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean probability."""
+    each = torch.stack([torch.log_softmax(one.float(), dim=-1) for one in logits])
+    return torch.logsumexp(each, dim=0) - math.log(len(logits))
