@@ -226,6 +226,9 @@ def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:
 
 
 def _ranked(lanes: Sequence[_Finished]) -> list[Hypothesis]:
-    """The best of every group before any group's second; among as good a rank the better score first."""
+    """The best of every group before any group's second, each answer once; of equals the better first."""
     ranked = [(rank, -one.score, one) for lane in lanes for rank, one in enumerate(lane.found)]
-    return [one for *_, one in sorted(ranked, key=lambda entry: entry[:2])]
+    unique: dict[tuple[int, ...], Hypothesis] = {}
+    for *_, one in sorted(ranked, key=lambda entry: entry[:2]):
+        unique.setdefault(one.ids, one)
+    return list(unique.values())

@@ -15,7 +15,12 @@ def _listed(given: Any) -> Any:
     """On a command line one phrase, or several as a JSON list."""
     if not isinstance(given, str):
         return given
-    return json.loads(given) if given.lstrip().startswith("[") else (given,)
+    if not given.lstrip().startswith("["):
+        return (given,)
+    try:
+        return json.loads(given)
+    except ValueError:
+        raise ValueError('is not a list in JSON; write one phrase, or ["one", "another"]') from None
 
 
 class DecodeConfig(Config):
