@@ -42,10 +42,6 @@ class Tokenizer:
         spells_bytes = inner.id_to_token(FIRST_BYTE) == BYTES[0]
         self.byte_ids = range(FIRST_BYTE, FIRST_BYTE + len(BYTES)) if spells_bytes else range(0)
         """Ids that spell one byte of a character too rare to have been learnt."""
-        self.words_carry_spaces = isinstance(inner.model, models.WordPiece) or (
-            inner.normalizer.normalize_str("a").startswith(" ")
-        )
-        """Whether the first piece of a word says the space before it; single characters do not."""
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str]) -> Self:
@@ -103,7 +99,8 @@ class Tokenizer:
         """The ids of a phrase in the middle of a text, the space before it included."""
         ids = self.encode(phrase).ids
         begins_a_word = phrase[:1].isalnum() and not "\u3040" <= phrase[:1] <= "\u9fff"
-        if self.words_carry_spaces or not begins_a_word:
+        carried = any(len(spelling) > 1 and spelling.startswith(" ") for spelling in self.spellings)
+        if carried or not begins_a_word:
             return ids
         space = self._inner.token_to_id(" ")
         assert space is not None, "every vocabulary of characters has a space"
