@@ -1,7 +1,7 @@
 """Searches against exhaustive enumeration, against a plain twin, and against themselves in other company."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -32,30 +32,24 @@ N_SEQUENCES = sum(len(CONTENT) ** n for n in range(MAX_LENGTH))
 PENALTIES = [0.0, 0.6, 1.0, 2.5]
 
 
-def beam(
-    stepper: Any,
-    state: Any,
-    limits: Sequence[int],
-    *,
-    begin: int,
-    end: int,
-    forbidden: Sequence[int] = (),
-    **options: Any,
-) -> list[list[Hypothesis]]:
-    return beam_search(stepper, state, Rules(end, limits, forbidden), begin=begin, **options)
+def ruled(searching: Callable[..., Any]) -> Callable[..., Any]:
+    """The search under the plainest of rules."""
+
+    def run(
+        stepper: Any,
+        state: Any,
+        limits: Sequence[int],
+        *,
+        end: int,
+        forbidden: Sequence[int] = (),
+        **more: Any,
+    ) -> Any:
+        return searching(stepper, state, Rules(end, limits, forbidden), **more)
+
+    return run
 
 
-def greedy(
-    stepper: Any,
-    state: Any,
-    limits: Sequence[int],
-    *,
-    begin: int,
-    end: int,
-    forbidden: Sequence[int] = (),
-    **options: Any,
-) -> list[Hypothesis]:
-    return walk(stepper, state, Rules(end, limits, forbidden), begin=begin, **options)
+beam, greedy = ruled(beam_search), ruled(walk)
 
 
 def search(stepper: Any, state: Any, lengths: Sequence[int], **options: Any) -> list[list[Hypothesis]]:

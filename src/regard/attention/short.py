@@ -39,9 +39,8 @@ class _HeadByHead(torch.autograd.Function):
     ) -> Tensor:
         n_batch, n_heads, n_queries, _ = q_BHQE.shape
         ctx.scale, ctx.group = scale, n_heads // k_BGKE.shape[1]
-        out_BQHW = q_BHQE.new_empty(
-            n_batch, n_queries, n_heads, v_BGKW.shape[3]
-        )  # as the next product reads it
+        width = v_BGKW.shape[3]
+        out_BQHW = q_BHQE.new_empty(n_batch, n_queries, n_heads, width)  # as the next product reads it
         maps = []
         for head in range(n_heads):
             weights_BQK = _weights(q_BHQE[:, head], k_BGKE[:, head // ctx.group], scale, barred_BQK)

@@ -95,17 +95,6 @@ class Tokenizer:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
         return self._inner.decode([i for i in ids if i not in (PAD, BOS, EOS)], skip_special_tokens=False)
 
-    def within(self, phrase: str) -> list[int]:
-        """The ids of a phrase in the middle of a text, the space before it included."""
-        ids = self.encode(phrase).ids
-        begins_a_word = phrase[:1].isalnum() and not "\u3040" <= phrase[:1] <= "\u9fff"
-        carried = any(len(spelling) > 1 and spelling.startswith(" ") for spelling in self.spellings)
-        if carried or not begins_a_word:
-            return ids
-        space = self._inner.token_to_id(" ")
-        assert space is not None, "every vocabulary of characters has a space"
-        return [space, *ids]
-
     @cached_property
     def spellings(self) -> list[str]:
         """What each id adds to a text, with the space before a word; marks add nothing.

@@ -4,7 +4,7 @@ from regard.decode.beam import beam
 from regard.decode.config import DecodeConfig
 from regard.decode.draw import Draw
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.phrases import Phrases, contains
+from regard.decode.phrases import Phrases, contains, is_of_a_word
 from regard.decode.required import Required
 from regard.decode.rules import Rules
 from regard.decode.stepper import Stepper, Tell, untold
@@ -21,6 +21,7 @@ __all__ = [
     "Tell",
     "beam",
     "contains",
+    "is_of_a_word",
     "untold",
     "walk",
 ]

@@ -85,38 +85,20 @@ def beam(
         chosen: list[Found] = []
         for group in range(groups):
             beams = slice(group * each, (group + 1) * each)
-            total_BSV = live.scores_BS[:, beams, None] + log_prob_BSV[:, beams]
-            found = (
-                _best(total_BSV, 2 * each, diversity * taken_BV if group else None)
-                if rules.must_include is None
-                else _by_bank(total_BSV, live.written_BST, rules.must_include, rules.end, 2 * each)
-            )
+            own = live.group(beams, log_prob_BSV)
+            found = own.best(2 * each, rules, diversity * taken_BV if group else None)
             lanes = [finished[source][group] for source in running]
-            _finish(found, lanes, live.group(beams), log_prob_BSV[:, beams], rules.end)
-            parents_BS, tokens_BS, scores_BS = _continue(found, rules.end, each)
-            if groups > 1:
-                taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
-                over_B = [
-                    lane.done(best, length + 1)
-                    for lane, best in zip(lanes, scores_BS[:, 0].tolist(), strict=True)
-                ]
-                scores_BS[torch.tensor(over_B, device=device)] = -torch.inf
+            _finish(found, lanes, own, rules.end)
+            parents_BS, tokens_BS, scores_BS = _continue(found, lanes, rules.end, length + 1)
+            taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
             chosen.append((parents_BS + group * each, tokens_BS, scores_BS))
         parents_BS, tokens_BS, scores_BS = (torch.cat(parts, dim=1) for parts in zip(*chosen, strict=True))
         live = live.grown(parents_BS, tokens_BS, scores_BS, log_prob_BSV)
-        best_live = scores_BS.view(len(running), groups, each).amax(-1).tolist()
-        stay = [
-            row
-            for row, source in enumerate(running)
-            if not all(
-                lane.done(best, length + 1)
-                for lane, best in zip(finished[source], best_live[row], strict=True)
-            )
-        ]
+        stay_B = (scores_BS != -torch.inf).any(dim=1).nonzero().squeeze(1)
         rows_BS = parents_BS + torch.arange(len(running), device=device)[:, None] * width
-        stay_B = torch.tensor(stay, dtype=torch.long, device=device)
-        state = stepper.select(state, rows_BS[stay_B].flatten(), stay_B if len(stay) < len(running) else None)
-        running = [running[row] for row in stay]
+        left = None if len(stay_B) == len(running) else stay_B
+        state = stepper.select(state, rows_BS[stay_B].flatten(), left)
+        running = [running[row] for row in stay_B.tolist()]
         live = live.rows(stay_B)
         last_N = tokens_BS[stay_B].flatten()
         if tell is not untold:
@@ -133,8 +115,9 @@ class _Live:
     steps_BST: Tensor
     scores_BS: Tensor
 
-    def group(self, beams: slice) -> "_Live":
-        return _Live(self.written_BST[:, beams], self.steps_BST[:, beams], self.scores_BS[:, beams])
+    def group(self, beams: slice, log_prob_BSV: Tensor) -> "_Group":
+        own = _Live(self.written_BST[:, beams], self.steps_BST[:, beams], self.scores_BS[:, beams])
+        return _Group(own, log_prob_BSV[:, beams])
 
     def rows(self, rows_B: Tensor) -> "_Live":
         return _Live(self.written_BST[rows_B], self.steps_BST[rows_B], self.scores_BS[rows_B])
@@ -149,6 +132,20 @@ class _Live:
             torch.cat([self.steps_BST.gather(1, before), cost_BS[..., None]], dim=-1),
             scores_BS,
         )
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The hypotheses that are compared with each other, and what each may write next."""
+
+    live: _Live
+    log_prob_BSV: Tensor
+
+    def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> "Found":
+        total_BSV = self.live.scores_BS[..., None] + self.log_prob_BSV
+        if rules.must_include is not None:
+            return _by_bank(total_BSV, self.live.written_BST, rules.must_include, rules.end, count)
+        return _best(total_BSV, count, dislike_BV)
 
 
 def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tensor:
@@ -176,16 +173,21 @@ def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: in
     (Post and Vilar 2018).
     """
     n_vocab = total_BSV.shape[2]
+    standing = required.standing(written_BST.flatten(0, 1))
     places_BC, scores_BC = [], []
-    for total_SV, written_ST in zip(total_BSV, written_BST, strict=True):
-        standing = required.standing(written_ST)
-        top = total_SV.flatten().topk(min(count, total_SV.numel())).indices.tolist()
-        places = {*top, *standing.onward_NV.flatten().nonzero().squeeze(1).tolist()}
-        entries = sorted(((float(total_SV.view(-1)[place]), place) for place in places), reverse=True)
+    for total_P, needed_P, onward_P in zip(
+        total_BSV.flatten(1),
+        standing.needed_after_NV.view_as(total_BSV).flatten(1),
+        standing.onward_NV.view_as(total_BSV).flatten(1),
+        strict=True,
+    ):
+        top = total_P.topk(min(count, total_P.numel())).indices.tolist()
+        places = {*top, *onward_P.nonzero().squeeze(1).tolist()}
+        entries = sorted(((float(total_P[place]), place) for place in places), reverse=True)
         banks: dict[int, list[tuple[float, int]]] = {}
         for score, place in entries:
             if score > -torch.inf:
-                still = int(standing.needed_after_NV.view(-1)[place]) if place % n_vocab != end else 0
+                still = int(needed_P[place]) if place % n_vocab != end else 0
                 banks.setdefault(still, []).append((score, place))
         turns = zip_longest(*(banks[still] for still in sorted(banks)))
         picked = [entry for turn in turns for entry in turn if entry is not None][:count]
@@ -196,24 +198,31 @@ def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: in
     return found // n_vocab, found % n_vocab, torch.tensor(scores_BC).to(total_BSV)
 
 
-def _continue(found: Found, end: int, width: int) -> Found:
-    """The best `width` that do not end: twice as many were found, so there are enough if any exist."""
+def _continue(found: Found, lanes: Sequence[_Finished], end: int, length: int) -> Found:
+    """The best that do not end, of those who can still enter: a group that is done goes on with nothing.
+
+    Twice as many were found as there are beams, so there are enough if any exist.
+    """
     tokens = found[1]
     rank = torch.arange(tokens.shape[1], device=tokens.device) + (tokens == end) * tokens.shape[1]
-    order_BS = rank.argsort(dim=-1)[:, :width]
+    order_BS = rank.argsort(dim=-1)[:, : lanes[0].width]
     parents, tokens, scores = (part.gather(1, order_BS) for part in found)
-    return parents, tokens, scores.masked_fill(tokens == end, -torch.inf)
+    scores = scores.masked_fill(tokens == end, -torch.inf)
+    best = scores.amax(dim=-1).tolist()
+    over_B1 = torch.tensor([[lane.done(live, length)] for lane, live in zip(lanes, best, strict=True)])
+    return parents, tokens, scores.masked_fill(over_B1.to(scores.device), -torch.inf)
 
 
-def _finish(found: Found, lanes: Sequence[_Finished], live: _Live, log_prob_BSV: Tensor, end: int) -> None:
+def _finish(found: Found, lanes: Sequence[_Finished], own: _Group, end: int) -> None:
     """Those among the best that end are finished; `found` has twice as many as may count."""
     parents, tokens, scores = found
-    width = log_prob_BSV.shape[1]
+    width = lanes[0].width
     ends = (tokens[:, :width] == end) & (scores[:, :width] > -torch.inf)
     for row, place in ends.nonzero().tolist():
         parent = int(parents[row, place])
-        steps = (*live.steps_BST[row, parent].tolist(), float(log_prob_BSV[row, parent, end]))
-        lanes[row].add(tuple(live.written_BST[row, parent].tolist()), steps, float(scores[row, place]))
+        ids = tuple(own.live.written_BST[row, parent].tolist())
+        steps = (*own.live.steps_BST[row, parent].tolist(), float(own.log_prob_BSV[row, parent, end]))
+        lanes[row].add(ids, steps, float(scores[row, place]))
 
 
 def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:

@@ -22,7 +22,7 @@ ROOT = 0
 
 def stream(text: str) -> str:
     """As the automaton reads it."""
-    return "".join(character if _is_of_a_word(character) else f" {character} " for character in text)
+    return "".join(character if is_of_a_word(character) else f" {character} " for character in text)
 
 
 def contains(text: str, phrase: str) -> bool:
@@ -30,7 +30,7 @@ def contains(text: str, phrase: str) -> bool:
     return f" {' '.join(stream(phrase).split())} " in f" {' '.join(stream(text).split())} "
 
 
-def _is_of_a_word(character: str) -> bool:
+def is_of_a_word(character: str) -> bool:
     """Of a script that puts spaces between words."""
     if "\u3040" <= character <= "\u9fff":
         return False

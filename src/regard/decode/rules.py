@@ -44,7 +44,7 @@ class Rules:
         log_prob_NV[:, list(self.forbidden)] = -torch.inf
         if length < self.least:
             log_prob_NV[:, self.end] = -torch.inf
-        if 0 < self.no_repeat <= length + (self.no_repeat == 1):
+        if self.no_repeat:
             _repeat_nothing(log_prob_NV, written_NT, self.no_repeat)
         if self.must_not is not None:
             last = [self.limits[source] <= length + 2 for source in sources for _ in range(beams)]

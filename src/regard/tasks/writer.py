@@ -20,6 +20,7 @@ from regard.decode import (
     Tell,
     beam,
     contains,
+    is_of_a_word,
     untold,
     walk,
 )
@@ -137,7 +138,7 @@ class Writer:
                 raise RecipeError(
                     f"decode.must_include: {phrase!r} has characters the vocabulary does not know"
                 )
-        pieces = [self.tokenizer.within(phrase) for phrase in phrases]
+        pieces = [self._within(phrase) for phrase in phrases]
         if sum(map(len, pieces)) > room:
             raise RecipeError(
                 f"decode.must_include: needs {sum(map(len, pieces))} pieces where {room} are left; "
@@ -149,6 +150,13 @@ class Writer:
             required = Required(spelt, pieces, self.tokenizer.spellings, EOS) if phrases else None
             self._required = phrases, required
         return required
+
+    def _within(self, phrase: str) -> list[int]:
+        """The pieces of a phrase in the middle of a text: with a space before a word, if none carries it."""
+        ids = self.tokenizer.encode(phrase).ids
+        if is_of_a_word(self.tokenizer.spelt(phrase)[0]):
+            return [self.tokenizer.spellings.index(" "), *ids]
+        return ids
 
     def _kept(self, found: list[list[Hypothesis]], decode: DecodeConfig) -> list[list[Hypothesis]]:
         """Settings that only together leave no way show up here, and not as a broken promise."""
