@@ -142,7 +142,6 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     TrainConfig: {
         "max_epochs": "times through the training data",
         "max_steps": "updates of the weights",
-        "optimizer": "AdamW differs in how `weight_decay` acts",
         "betas": "Adam's two averages; the paper's",
         "eps": "Adam's ε; the paper's",
         "weight_decay": "pull of the weights towards zero",

@@ -34,7 +34,8 @@ MAY_IMPORT = {
     # what a problem means
     "tasks": "models layers.heads data metrics decode config errors",
     # what sees a problem only through the Task protocol
-    "training": "tasks.task data.batching data.examples data.ahead machine durable plain config errors",
+    "training": "linear tasks.task data.batching data.examples data.ahead machine durable plain config"
+    " errors",
     "explain": "tasks.task data.source attention.tap errors",
     # what joins them
     "recipe": "models tasks training.config data config errors",

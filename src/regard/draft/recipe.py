@@ -176,7 +176,7 @@ def _train(plan: Plan) -> list[Setting]:
         ("eval_every", max(100, min(2000, steps)), f"steps between validations; an epoch is about {steps:,}"),
         ("batch_tokens", plan.batch_tokens, "pieces a batch: rows × longest side"),
         *split,
-        ("optimizer", "adam", "or adamw"),
+        ("optimizer", "adam", "or adamw, muon"),
         ("lr", float(f"{lr:.1g}"), "the highest learning rate"),
         ("warmup", warmup, "steps until it is reached"),
         ("schedule", "inverse_sqrt", "how it falls from there; or paper, cosine, linear, constant"),

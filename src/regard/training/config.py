@@ -20,7 +20,10 @@ class TrainConfig(Config):
     accumulate: int = Field(
         1, ge=1, description="split a batch into this many parts to save memory; same result"
     )
-    optimizer: Literal["adam", "adamw"] = "adam"
+    optimizer: Literal["adam", "adamw", "muon"] = Field(
+        "adam",
+        description="adamw: weight_decay acts beside the gradient; muon: orthogonal steps for matrices",
+    )
     lr: float = Field(
         1e-3, gt=0, description="the peak; for the paper's schedule a factor (the paper's is 1)"
     )
@@ -75,7 +78,7 @@ class TrainConfig(Config):
         return 4096 if self.batch_tokens == "auto" else self.batch_tokens
 
     @model_validator(mode="after")
-    def _ends(self) -> "TrainConfig":
+    def _agrees(self) -> "TrainConfig":
         if (
             self.max_epochs is None
             and self.max_steps is None
@@ -83,6 +86,8 @@ class TrainConfig(Config):
             and self.patience is None
         ):
             raise ValueError("training would never end; give max_epochs, max_steps, max_minutes or patience")
+        if self.optimizer == "muon" and self.shard:
+            raise ValueError("muon needs whole matrices; leave shard = false, or take adamw")
         if self.schedule in ("cosine", "linear") and self.max_steps is None and self.max_epochs is None:
             raise ValueError(
                 f"the {self.schedule} schedule needs an end to fall to; give max_steps or max_epochs"

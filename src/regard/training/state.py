@@ -23,6 +23,7 @@ from regard.training.config import TrainConfig
 from regard.training.ema import Ema
 from regard.training.evaluate import evaluate
 from regard.training.events import SetAside
+from regard.training.muon import Muon
 from regard.training.ranks import Ranks
 from regard.training.stopping import Stop
 
@@ -73,15 +74,7 @@ class Training:
             self.model.compile(backend=COMPILER, dynamic=True)
         self.parallel = self.ranks.parallel(self.model)
         """The model as it is trained: what goes through it is summed over the ranks on its way back."""
-        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[self.plan.optimizer]
-        self.optimizer: torch.optim.Optimizer = kind(
-            self.model.parameters(),
-            lr=self.plan.lr,
-            betas=self.plan.betas,
-            eps=self.plan.eps,
-            weight_decay=self.plan.weight_decay,
-            fused=True,
-        )
+        self.optimizer = _optimizer(self.model, self.plan)
         self.ema = Ema(self.model, self.plan.ema) if self.plan.ema else None
         self.signal = 0
         """The signal that was heard, agreed by all ranks."""
@@ -198,3 +191,18 @@ class Training:
             {"input": row.fields[first], "expected": row.fields[last], "answer": answer.text}
             for row, answer in zip((example.row for example in shown), answers, strict=True)
         ]
+
+
+def _optimizer(model: nn.Module, plan: TrainConfig) -> torch.optim.Optimizer:
+    settings: dict[str, Any] = {
+        "lr": plan.lr,
+        "betas": plan.betas,
+        "eps": plan.eps,
+        "weight_decay": plan.weight_decay,
+        "fused": True,
+    }
+    if plan.optimizer == "muon":
+        return Muon(model, **settings)
+    if plan.optimizer == "adamw":
+        return torch.optim.AdamW(model.parameters(), **settings)
+    return torch.optim.Adam(model.parameters(), **settings)
