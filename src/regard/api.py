@@ -12,6 +12,7 @@ from torch import nn
 from regard.data.batching import sorted_batches
 from regard.data.source import Column, Row, read_rows
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
+from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.follow import follow
@@ -92,6 +93,20 @@ class Trained:
                 task.follow(self.model, batch, tell)
 
         return follow(search)
+
+    def beams(self, text: str, **decode: Any) -> BeamTree:
+        """The search for the answer: every beginning that was considered, and what became of it."""
+        task = self._searching(decode)
+        if not isinstance(task, Translate):
+            raise RecipeError(f"a {task.kind} model does not search; there is no tree of beams")
+        (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
+        if not task.usable_input(example):
+            raise DataError("there is nothing to search for: the text is empty")
+        with evaluating(self.model):
+            tree = task.recorded(self.model, task.collate([example]).to(self.device))
+        settings = task.config.decode.model_dump(exclude_defaults=True) | {"beam": task.config.decode.beam}
+        said = ", ".join(f"{name} {value}" for name, value in settings.items())
+        return BeamTree.of(tree, task.target, str(self.model_config), text, said)
 
     def evaluate(
         self,

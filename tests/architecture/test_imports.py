@@ -36,7 +36,7 @@ MAY_IMPORT = {
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task data.batching data.examples data.ahead machine durable plain config"
     " errors",
-    "explain": "tasks.task data.source attention.tap errors",
+    "explain": "tasks.task data.source data.tokenizer decode.tree attention.tap plain errors",
     # what joins them
     "recipe": "models tasks training.config data config errors",
     "report": "training.journal lock durable plain errors",

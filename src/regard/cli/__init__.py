@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from regard import __version__
 from regard.cli import console
+from regard.cli.beams import beams
 from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
@@ -65,6 +66,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "eval": evaluate,
     "predict": predict,
     "explain": explain,
+    "beams": beams,
     "info": info,
     "watch": watch,
     "report": report,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Others, Run, search_settings
+from regard.cli.arguments import Others, Run, Settings, search_settings
 from regard.errors import DataError
 from regard.plain import one_line, printable
 
@@ -45,15 +45,7 @@ def predict(
         typer.Option(metavar="N", help="Answers per text, as lines of: number of the text, score, answer."),
     ] = None,
     others: Others = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "-s",
-            metavar="KEY=VALUE",
-            help="Another setting of the search, such as sample=true.",
-        ),
-    ] = None,
+    settings: Settings = None,
 ) -> None:
     """Answer texts: arguments, a file, or standard input.
 

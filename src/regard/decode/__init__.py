@@ -8,6 +8,7 @@ from regard.decode.phrases import Phrases, contains, is_of_a_word
 from regard.decode.required import Required
 from regard.decode.rules import Rules
 from regard.decode.stepper import Stepper, Tell, untold
+from regard.decode.tree import Tree
 from regard.decode.walk import walk
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Rules",
     "Stepper",
     "Tell",
+    "Tree",
     "beam",
     "contains",
     "is_of_a_word",

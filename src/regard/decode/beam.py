@@ -18,6 +18,7 @@ from regard.decode.hypothesis import Hypothesis, normalised
 from regard.decode.required import Required
 from regard.decode.rules import Rules
 from regard.decode.stepper import S, Stepper, Tell, untold
+from regard.decode.tree import Found, Tree
 
 CPU = torch.device("cpu")
 NOTHING = Hypothesis((), -torch.inf, -torch.inf)
@@ -62,8 +63,12 @@ def beam(
     n_best: int = 1,
     device: torch.device = CPU,
     tell: Tell = untold,
+    tree: Tree | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each source, best first. `width` counts the beams of all groups."""
+    """The `n_best` hypotheses of each source, best first. `width` counts the beams of all groups.
+
+    The search for a single source may be recorded in a tree.
+    """
     n_sources, each = len(rules.limits), width // groups
     finished = [[_Finished(each, limit, length_penalty) for _ in range(groups)] for limit in rules.limits]
     running = list(range(n_sources))
@@ -89,7 +94,10 @@ def beam(
             found = own.best(2 * each, rules, diversity * taken_BV if group else None)
             lanes = [finished[source][group] for source in running]
             _finish(found, lanes, own, rules.end)
-            parents_BS, tokens_BS, scores_BS = _continue(found, lanes, rules.end, length + 1)
+            going_on = _continue(found, lanes, rules.end, length + 1)
+            if tree is not None:
+                tree.grow(group, each, found, going_on)
+            parents_BS, tokens_BS, scores_BS = going_on
             taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
             chosen.append((parents_BS + group * each, tokens_BS, scores_BS))
         parents_BS, tokens_BS, scores_BS = (torch.cat(parts, dim=1) for parts in zip(*chosen, strict=True))
@@ -104,7 +112,10 @@ def beam(
         if tell is not untold:
             for row, source in enumerate(running):
                 tell(source, _certain(live, row, finished[source]))
-    return [_ranked(lanes)[:n_best] or [NOTHING] for lanes in finished]
+    answers = [_ranked(lanes)[:n_best] or [NOTHING] for lanes in finished]
+    if tree is not None:
+        tree.close(answers[0])
+    return answers
 
 
 @dataclass(frozen=True)
@@ -141,7 +152,7 @@ class _Group:
     live: _Live
     log_prob_BSV: Tensor
 
-    def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> "Found":
+    def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> Found:
         total_BSV = self.live.scores_BS[..., None] + self.log_prob_BSV
         if rules.must_include is not None:
             return _by_bank(total_BSV, self.live.written_BST, rules.must_include, rules.end, count)
@@ -152,10 +163,6 @@ def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tenso
     """The log-probabilities of these tokens after these parents."""
     n_vocab = log_prob_BSV.shape[-1]
     return log_prob_BSV.flatten(1).gather(1, parents_BS * n_vocab + tokens_BS)
-
-
-Found = tuple[Tensor, Tensor, Tensor]
-"""parents, tokens and scores of the best continuations of each source, best first."""
 
 
 def _best(total_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Found:

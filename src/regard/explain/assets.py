@@ -13,3 +13,5 @@ STRINGS: dict[str, dict[str, Any]] = json.loads(asset("strings.json"))
 
 CAVEAT: str = STRINGS["en"]["caveat"]
 """What no attention picture may be shown without."""
+
+BEAM_STRINGS: dict[str, dict[str, Any]] = json.loads(asset("beams.json"))

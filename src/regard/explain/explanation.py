@@ -3,7 +3,6 @@
 Plain numpy and strings: an explanation can be kept, compared and drawn where no model and no torch is.
 """
 
-import html
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from regard.errors import RegardError, did_you_mean
 from regard.explain import page, svg
+from regard.explain.document import in_notebook, written
 
 Weights = NDArray[np.float32]
 
@@ -114,27 +114,15 @@ class Explanation:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page as one file that needs no network; written to `path` if given."""
-        return _written(page.render(self), path)
+        return written(page.render(self), path)
 
     def to_svg(self, path: str | Path | None = None, site: str | None = None, head: int | None = None) -> str:
         """One map as a still picture: the main site unless told, the mean over heads unless told."""
-        return _written(svg.draw(self, self.map(site or self.main), head), path)
+        return written(svg.draw(self, self.map(site or self.main), head), path)
 
     def _repr_html_(self) -> str:
-        frame = (
-            '<iframe sandbox="allow-scripts allow-downloads" style="width:100%;height:760px;border:0" '
-            f'title="attention" srcdoc="{html.escape(self.to_html())}"></iframe>'
-        )
+        frame = in_notebook(self.to_html(), "attention")
         if len(frame) <= NOTEBOOK_LIMIT:
             return frame
         still = b64encode(self.to_svg().encode()).decode()
         return f'<img alt="attention" style="max-width:100%" src="data:image/svg+xml;base64,{still}">'
-
-
-def _written(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise RegardError(f"{path}: cannot be written ({error.strerror})") from error
-    return text

@@ -1,22 +1,18 @@
-"""An explanation as one HTML file: data, drawing code and style in a document that asks nobody for anything.
+"""An explanation as one HTML file.
 
-The policy in its head allows this script, this style and inline images, and nothing else. Every text reaches
-the page as JSON, and the document as `textContent`. Weights travel as deflated fixed point, by byte plane:
-six layers of eight heads over 64 pieces, encoder, decoder and cross together, stay under one megabyte.
+Weights travel as deflated fixed point, by byte plane: six layers of eight heads over 64 pieces, encoder,
+decoder and cross together, stay under one megabyte.
 """
 
-import html
-import json
 import zlib
 from base64 import b64encode
-from hashlib import sha256
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.explain.assets import STRINGS, asset
+from regard.explain.assets import STRINGS
 from regard.explain.colour import SEQUENTIAL
+from regard.explain.document import document
 from regard.explain.legible import visible
 
 if TYPE_CHECKING:
@@ -29,24 +25,7 @@ SCRIPTS = ("numbers.js", "figure.js", "save.js", "view.js", "overview.js", "page
 
 
 def render(explanation: "Explanation") -> str:
-    script = "\n".join(map(asset, SCRIPTS))
-    style = asset("page.css")
-    policy = {
-        "default-src": "'none'",
-        "script-src": _hash(script),
-        "style-src": _hash(style),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "require-trusted-types-for": "'script'",
-    }
-    return Template(asset("page.html")).substitute(
-        policy="; ".join(f"{directive} {value}" for directive, value in policy.items()),
-        title=html.escape(visible(explanation.input)[:80]),
-        style=style,
-        data=json.dumps(payload(explanation), ensure_ascii=False).replace("<", "\\u003c"),
-        script=script,
-    )
+    return document("page.html", ["page.css"], SCRIPTS, explanation.input, payload(explanation))
 
 
 def payload(explanation: "Explanation") -> dict[str, Any]:
@@ -88,7 +67,3 @@ def pack(weights_HQK: "Weights") -> str:
     fixed = np.rint(weights_HQK.clip(0, 1) * FULL_SCALE).astype("<u2").ravel()
     planes = fixed.view(np.uint8).reshape(-1, 2).T
     return b64encode(zlib.compress(planes.tobytes(), 9)).decode()
-
-
-def _hash(inline: str) -> str:
-    return f"'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'"

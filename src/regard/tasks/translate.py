@@ -17,7 +17,7 @@ from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerConfig
-from regard.decode import DecodeConfig, Hypothesis, Tell, untold
+from regard.decode import DecodeConfig, Hypothesis, Tell, Tree, untold
 from regard.errors import RecipeError
 from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
@@ -252,16 +252,30 @@ class Translate:
             tell(answer.text)
         return answer
 
+    def recorded(self, model: nn.Module, batch: Pairs) -> Tree:
+        """The search for the answer of a batch of one."""
+        decode = self.config.decode
+        if decode.sample or decode.beam == 1:
+            raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")
+        tree = Tree(EOS, decode.length_penalty)
+        self.search(model, batch, decode, tree=tree)
+        return tree
+
     def predict(self, model: nn.Module, batch: Pairs) -> list[Translation]:
         return self.search(model, batch, self.config.decode)
 
     def search(
-        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, tell: Tell = untold
+        self,
+        model: nn.Module,
+        batch: Pairs,
+        decode: DecodeConfig,
+        tell: Tell = untold,
+        tree: Tree | None = None,
     ) -> list[Translation]:
         assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
         state: Any = model.start(batch.source_BK, batch.source_lengths_B)
         sources = [example.source.tolist() for example in batch.examples]
-        found = self.writer(model, state, sources, decode, batch.source_BK.device, tell)
+        found = self.writer(model, state, sources, decode, batch.source_BK.device, tell, tree)
         return [
             replace(self._translation(hypotheses), cut=example.cut) if len(example.source) > 1 else NOTHING
             for hypotheses, example in zip(found, batch.examples, strict=True)

@@ -18,6 +18,7 @@ from regard.decode import (
     Rules,
     Stepper,
     Tell,
+    Tree,
     beam,
     contains,
     is_of_a_word,
@@ -44,6 +45,7 @@ class Writer:
         decode: DecodeConfig,
         device: torch.device,
         tell: Tell = untold,
+        tree: Tree | None = None,
     ) -> list[list[Hypothesis]]:
         """The answers to each source, best first. `state` stands before the first piece."""
         limits = [
@@ -69,6 +71,7 @@ class Writer:
                 groups=decode.groups,
                 diversity=decode.diversity,
                 n_best=decode.n_best,
+                tree=tree,
                 **shared,
             )
         return self._kept(found, decode)

@@ -1,0 +1,43 @@
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from regard.cli import console
+from regard.cli.arguments import AsJson, Run, Settings, search_settings
+from regard.cli.files import free, write
+
+
+def beams(
+    run: Run,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the model shall answer.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The page; by default beams.html.", show_default=False),
+    ] = None,
+    json: AsJson = False,
+    settings: Settings = None,
+) -> None:
+    """Show how the answer was found: every beginning the search considered, and what became of it.
+
+    The answers are printed; a page (one file, no network needed) draws the tree.
+    """
+    import regard
+    from regard.plain import printable
+
+    tree = regard.load(run).beams(text, **search_settings(settings or ()))
+    if json:
+        console.write_json(tree.to_json())
+        return
+    table = Table("", "score", "answer", box=None, pad_edge=False, header_style="dim")
+    for answer in tree.answers:
+        table.add_row(str(answer.rank), f"{answer.score:.3f}", Text(printable(answer.text)))
+    console.OUT.print(table)
+    steps = max(one.step for one in tree.beginnings)
+    console.line(f"{len(tree.beginnings) - 1:,} beginnings in {steps} steps", "dim")
+    page = write(out or free("beams.html"), tree.to_html())
+    console.facts([("page", str(page))])
