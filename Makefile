@@ -52,9 +52,10 @@ bench-growth: install
 bench-quality: install
 	$(BIN)/python bench/time_to_quality.py --data $(DATA) --append bench/RESULTS.md
 
-# Hundreds of real kills: at random moments and at every named moment of a save.
+# Hundreds of real kills, at random moments and at every named moment of a save; thousands of batches mixed at random.
 soak: install
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/mixes.py
 
 clean:
 	rm -rf $(VENV) dist build runs .pytest_cache .mypy_cache .ruff_cache

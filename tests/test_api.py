@@ -1,7 +1,6 @@
 """The public face: from files to a run folder, to predictions, scores and explanations."""
 
 import json
-import random
 from collections.abc import Iterator
 from itertools import count, pairwise
 from pathlib import Path
@@ -12,27 +11,24 @@ import torch
 from safetensors.torch import load_file
 
 import regard
+from mixes import mixes
 from regard import durable
 from regard.api import Trained
 from regard.attention import sites
 from regard.data.source import Row
 from regard.errors import DataError, RecipeError, RunError
 from regard.run import prepare
-from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 from regard.training.events import Saved
 from tiny import (
-    TOKENIZER,
     classifier,
     classifying,
     mirrored,
     planted,
     rnn,
-    stirred,
     transformer,
     translating,
+    untrained,
 )
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +39,6 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 @pytest.fixture(scope="module")
 def labeller(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return regard.train(classifying(tmp_path_factory.mktemp("labeller")), quiet=True)
-
-
-def untrained(config: Any) -> Trained:
-    """A translator or classifier with random weights: enough to look at."""
-    rows = [
-        Row({"text": text, "label": label, "source": text, "target": text[::-1]}, "x", 1)
-        for text, label in (("the grey heron stands still", "bird"), ("fog lies on the river", "weather"))
-    ]
-    task: Any
-    if config.kind == "classifier":
-        task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
-    else:
-        task = Translate.fit(
-            TranslateConfig.model_validate({"tokenizer": TOKENIZER, "max_length": 200}), rows
-        )
-    return Trained(task, task.config, stirred(config.build(task.dims)), config, {}, CPU)
 
 
 def test_training_leaves_a_whole_run_folder(tmp_path: Path) -> None:
@@ -289,17 +269,7 @@ def test_what_cannot_be_followed_is_said(labeller: Trained) -> None:
 
 
 def test_an_answer_is_the_same_to_the_bit_in_any_company() -> None:
-    """300 mixes of texts, orders and paddings."""
-    rng = random.Random(5)
-    words = ["the", "grey", "heron", "stands", "still", "fog", "lies", "on", "river"]
-    texts = [" ".join(rng.choices(words, k=rng.randint(1, 9))) for _ in range(20)]
-    for config in (transformer(), rnn()):
-        trained = untrained(config)
-        alone = {text: trained.predict(text, batch_invariant=True, beam=2, max_ratio=0.5) for text in texts}
-        for _ in range(150):
-            mix = rng.choices(texts, k=rng.randint(1, 5))
-            found = trained.predict(mix, batch_invariant=True, beam=2, max_ratio=0.5)
-            assert found == [alone[text] for text in mix]
+    assert mixes(300) == 300
 
 
 def test_models_that_answer_together(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ import torch
 from torch import Tensor, nn
 
 import regard
+from regard.api import Trained
+from regard.data.source import Row
 from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
+from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 
 DIMS = Dims(source_vocab=17, target_vocab=19, classes=5)
 JOINT = Dims(source_vocab=19, target_vocab=19, joint=True)
@@ -146,3 +149,19 @@ def classifying(folder: Path, **train: Any) -> regard.Recipe:
         "test": planted(folder, 5, "test"),
     }
     return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
+
+
+def untrained(config: Any) -> Trained:
+    """A translator or classifier with random weights: enough to look at."""
+    rows = [
+        Row({"text": text, "label": label, "source": text, "target": text[::-1]}, "x", 1)
+        for text, label in (("the grey heron stands still", "bird"), ("fog lies on the river", "weather"))
+    ]
+    task: Any
+    if config.kind == "classifier":
+        task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
+    else:
+        task = Translate.fit(
+            TranslateConfig.model_validate({"tokenizer": TOKENIZER, "max_length": 200}), rows
+        )
+    return Trained(task, task.config, stirred(config.build(task.dims)), config, {}, torch.device("cpu"))

@@ -1,6 +1,6 @@
 """The Python face of regard: train a recipe, load a model, and ask it to predict, evaluate, explain."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Translate
-from regard.tasks.task import evaluating
+from regard.tasks.task import Prediction, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
 from regard.training.ranks import is_first, joined
@@ -80,17 +80,20 @@ class Trained:
                     answers |= zip(indices, task.predict(self.model, batch), strict=True)
             yield from (answers[i] for i in range(len(chunk)))
 
-    def follow(self, text: str, **decode: Any) -> Iterator[str]:
-        """How the answer begins, whenever more of it is certain; the last one is the whole answer."""
+    def follow(self, text: str, **decode: Any) -> Generator[str, None, Prediction]:
+        """How the answer begins, whenever more of it is certain; the last text is that of the answer.
+
+        The prediction itself is what the generator returns.
+        """
         task = self._searching(decode)
         if not isinstance(task, Translate):
             raise RecipeError(f"a {task.kind} model answers at once; there is nothing to follow")
         (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
         batch = task.collate([example]).to(self.device)
 
-        def search(tell: Callable[[str], None]) -> None:
+        def search(tell: Callable[[str], None]) -> Prediction:
             with evaluating(self.model):
-                task.follow(self.model, batch, tell)
+                return task.follow(self.model, batch, tell)
 
         return follow(search)
 

@@ -1,6 +1,8 @@
+import contextlib
 import gzip
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -203,3 +205,19 @@ def test_a_file_in_another_encoding(call: Call, translator: Path, home: Path) ->
     assert "--encoding gb18030" in refused.stderr
     asked = call("predict", translator, "--file", "gb.txt", "--encoding", "gb18030", "--json").stdout
     assert json.loads(asked.splitlines()[1])["input"] == "三四五六七"
+
+
+def test_who_types_sees_the_answer_being_written(call: Call, translator: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "regard", "predict", str(translator)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        os.write(ours, "一二三\n\n".encode())
+        os.write(ours, b"\x04")
+        process.wait(60)
+        heard = b""
+        with contextlib.suppress(OSError):  # a terminal nobody writes to any more ends with an error
+            while more := os.read(ours, 4096):
+                heard += more
+    expected = call("predict", translator, "一二三").stdout.strip()
+    assert heard.decode().replace("\r", "").count(f"{expected}\n") == 1

@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import tee
 from pathlib import Path
@@ -67,11 +67,12 @@ def predict(
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
     total = len(texts) if texts else sum(1 for _ in lines()) if file else None
     cut = 0
+    live = typed and sys.stdout.isatty() and not json and _has_one_answer(trained, search)
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
-        for number, (text, answer) in enumerate(_answers(trained, texts or lines(), search, typed), 1):
+        for number, (text, answer) in enumerate(_answers(trained, texts or lines(), search, typed, live), 1):
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
-            else:
+            elif not live:
                 _write(number, answer, ranked="n_best" in search)
             sys.stdout.flush()
             cut += answer is not None and answer.cut
@@ -111,16 +112,41 @@ def _typed_texts(encoding: str) -> Iterator[str]:
 
 
 def _answers(
-    trained: "Trained", texts: Iterable[str], search: dict[str, Any], one_by_one: bool
+    trained: "Trained", texts: Iterable[str], search: dict[str, Any], one_by_one: bool, live: bool = False
 ) -> Iterator[tuple[str, "Prediction | None"]]:
-    """Each text with its answer, None for a blank one; somebody who types gets each answer at once."""
+    """Each text with its answer, None for a blank one; somebody who types gets each answer at once.
+
+    Live, it is also shown here, while it is being written.
+    """
     answered: Iterable[tuple[str, Prediction]]
-    if one_by_one:
+    if live:
+        answered = ((text, _shown(trained.follow(text, **search))) for text in texts)
+    elif one_by_one:
         answered = ((text, trained.predict(text, **search)) for text in texts)
     else:
         asked, kept = tee(texts)
         answered = zip(kept, trained.stream(asked, **search), strict=True)
     return ((text, answer if text.strip() else None) for text, answer in answered)
+
+
+def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:
+    config = trained.task_config
+    return config.kind == "translate" and config.decode.n_best == 1 and "n_best" not in search
+
+
+def _shown(telling: Generator[str, None, "Prediction"]) -> "Prediction":
+    """The answer, on the terminal while it is being written."""
+    shown = ""
+    while True:
+        try:
+            said = printable(next(telling))
+        except StopIteration as found:
+            sys.stdout.write("\n")
+            answer: Prediction = found.value
+            return answer
+        sys.stdout.write(said.removeprefix(shown) if said.startswith(shown) else f"\n{said}")
+        sys.stdout.flush()
+        shown = said
 
 
 def _write(number: int, answer: "Prediction | None", *, ranked: bool) -> None:
