@@ -57,15 +57,18 @@ class Trained:
             raise DataError(f"{texts!r}: texts must be strings")
         if isinstance(texts, str):
             return next(self.stream([texts], **decode))
-        return list(self.stream(texts, **decode))
+        return list(self._stream(texts, READ_AHEAD, decode))
 
     def stream(self, texts: Iterable[str], **decode: Any) -> Iterator[Any]:
         """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
 
         The first answer waits for one text only; how many are read ahead doubles from there.
         """
+        return self._stream(texts, 1, decode)
+
+    def _stream(self, texts: Iterable[str], ahead: int, decode: dict[str, Any]) -> Iterator[Any]:
         task = self._searching(decode)
-        pending, ahead = iter(texts), 1
+        pending = iter(texts)
         while chunk := list(islice(pending, ahead)):
             if wrong := [text for text in chunk if not isinstance(text, str)]:
                 raise DataError(f"{wrong[0]!r}: texts must be strings")
@@ -131,11 +134,15 @@ class Trained:
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples))
 
-    def explain(self, text: str) -> Explanation:
-        """What the model attended to while it answered, and how far that may be trusted."""
+    def explain(self, text: str, answer: Any = None, **decode: Any) -> Explanation:
+        """What the model attended to while it answered, and how far that may be trusted.
+
+        An `answer` that `predict` gave to the text is explained as it is; else it is predicted here.
+        """
         if isinstance(self.model, Ensemble):
             raise RunError("models that answer together are explained one by one; load one of them")
-        return explain(self.task, self.model, str(self.model_config), text, self.device)
+        task = self._searching(decode)
+        return explain(task, self.model, str(self.model_config), text, self.device, answer)
 
     def save(self, folder: str | Path) -> None:
         folder = Path(folder)

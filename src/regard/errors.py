@@ -28,6 +28,10 @@ class CheckpointError(RegardError):
     """A model or checkpoint folder is damaged, foreign, or from a newer version."""
 
 
+class ServeError(RegardError):
+    """The server cannot be started as asked."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean n_heads?` when something near exists, else the list of what is known."""
     known = sorted(known)

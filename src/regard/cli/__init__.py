@@ -26,6 +26,7 @@ from regard.cli.init import init
 from regard.cli.positions import positions
 from regard.cli.predict import predict
 from regard.cli.report import report
+from regard.cli.serve import serve
 from regard.cli.train import train
 from regard.cli.watch import watch
 from regard.errors import RegardError
@@ -71,6 +72,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "watch": watch,
     "report": report,
     "positions": positions,
+    "serve": serve,
 }
 for name, verb in VERBS.items():
     app.command(name)(verb)

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,10 @@ class Explanation:
             (attention.rows.labels[q], attention.columns.labels[key], float(weights_QK[q, key]))
             for q, key in zip(*np.unravel_index(heaviest, weights_QK.shape), strict=True)
         ]
+
+    def to_json(self, *, packed: bool = False) -> dict[str, Any]:
+        """Everything as plain values: weights by head, row and column, or packed as for the page."""
+        return page.payload(self, packed=packed)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page as one file that needs no network; written to `path` if given."""

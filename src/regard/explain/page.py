@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 FULL_SCALE = 2**14
 """Weight 1.0 on the wire. Steps of 6e-5: finer than any number shown, coarse enough to compress."""
 
+LOOKS = {"palette": SEQUENTIAL.tobytes().hex(), "strings": STRINGS}
+"""What every page is given beside its explanation."""
+
 SCRIPTS = ("numbers.js", "figure.js", "save.js", "view.js", "overview.js", "page.js")
 
 
 def render(explanation: "Explanation") -> str:
-    return document("page.html", ["page.css"], SCRIPTS, explanation.input, payload(explanation))
+    return document("page.html", ["page.css"], SCRIPTS, explanation.input, payload(explanation) | LOOKS)
 
 
-def payload(explanation: "Explanation") -> dict[str, Any]:
-    """What the page is given; axes are listed once, however many maps share them."""
+def payload(explanation: "Explanation", *, packed: bool = True) -> dict[str, Any]:
+    """What there is to draw; axes are listed once, however many maps share them."""
     axes = list(dict.fromkeys(axis for each in explanation.maps for axis in (each.rows, each.columns)))
     return {
         "task": visible(explanation.task),
@@ -39,10 +42,8 @@ def payload(explanation: "Explanation") -> dict[str, Any]:
         "main": explanation.sites.index(explanation.main),
         "trust": explanation.trust and _trust(explanation.trust),
         "axes": [{"name": visible(axis.name), "labels": [*map(visible, axis.labels)]} for axis in axes],
-        "maps": [_map(each, axes) for each in explanation.maps],
+        "maps": [_map(each, axes) | _weights(each, packed) for each in explanation.maps],
         "fullScale": FULL_SCALE,
-        "palette": SEQUENTIAL.tobytes().hex(),
-        "strings": STRINGS,
     }
 
 
@@ -58,8 +59,13 @@ def _map(attention: "AttentionMap", axes: list["Axis"]) -> dict[str, Any]:
         "heads": attention.n_heads,
         "rows": axes.index(attention.rows),
         "columns": axes.index(attention.columns),
-        "packed": pack(attention.weights_HQK),
     }
+
+
+def _weights(attention: "AttentionMap", packed: bool) -> dict[str, Any]:
+    if packed:
+        return {"packed": pack(attention.weights_HQK)}
+    return {"weights": attention.weights_HQK.astype(float).round(4).tolist()}
 
 
 def pack(weights_HQK: "Weights") -> str:

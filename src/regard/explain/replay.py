@@ -22,16 +22,22 @@ MAX_MEASURED = 128
 
 
 def explain(
-    task: Task[Any, Any, Any, Any], model: nn.Module, description: str, text: str, device: torch.device
+    task: Task[Any, Any, Any, Any],
+    model: nn.Module,
+    description: str,
+    text: str,
+    device: torch.device,
+    prediction: Any = None,
 ) -> Explanation:
-    """Predict `text`, replay the answer, and gather every attention map with its rows and columns named."""
+    """Predict `text` unless told, replay the answer, and gather every attention map with its axes named."""
     (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
     if not task.usable_input(example):
         raise DataError("there is nothing to explain: the text is empty")
     if not sites(model):
         raise DataError(f"there is nothing to show: {description} has no attention")
     with evaluating(model):
-        (prediction,) = task.predict(model, task.collate([example]).to(device))
+        if prediction is None:
+            (prediction,) = task.predict(model, task.collate([example]).to(device))
         batch = task.force(example, prediction).to(device)
         traces = {name: Trace() for name in sites(model)}
         with tapped(model, traces.get):

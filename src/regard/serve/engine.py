@@ -1,0 +1,135 @@
+"""The models being served, by name; how requests become jobs, and how everything stops."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ServeError
+from regard.serve.counts import Counts
+from regard.serve.job import Job, Kind
+from regard.serve.lane import Lane
+from regard.serve.limits import LIMITS, Limits
+from regard.serve.refused import RefusedError, unavailable, unknown_model
+
+WEIGHT_BYTES = 12
+"""Of one attention weight: as computed, as kept, and as written."""
+FLUSH_SECONDS = 1.0
+"""Kept of the time to stop, so that the last answers still reach their clients."""
+
+
+class Engine:
+    def __init__(self, folders: Mapping[str, Path], limits: Limits = LIMITS) -> None:
+        self.limits, self.counts = limits, Counts()
+        threads = max(1, (os.cpu_count() or 1) // len(folders))
+        self.lanes = {
+            name: Lane(name, folder, limits, self.counts, threads) for name, folder in folders.items()
+        }
+        self.is_stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def is_ready(self) -> bool:
+        return not self.is_stopping and all(lane.is_ready for lane in self.lanes.values())
+
+    async def start(self) -> None:
+        """Load every model, or raise what hinders the first that cannot be."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for lane in self.lanes.values():
+                    group.create_task(lane.first_start())
+        except BaseExceptionGroup as faults:
+            await self.end()
+            raise faults.exceptions[0] from None
+        self._tasks = [asyncio.create_task(lane.run()) for lane in self.lanes.values()]
+
+    def lane(self, name: str | None, task: str | None) -> Lane:
+        """The model of that name, or the only one for the task."""
+        able = [lane for lane in self.lanes.values() if task in (None, lane.about["task"])]
+        if name is None:
+            if len(able) != 1:
+                message = f"say which model: {', '.join(lane.name for lane in able) or 'none does this'}"
+                raise RefusedError(422, "which_model", message)
+            return able[0]
+        found = self.lanes.get(name)
+        if found is None:
+            raise unknown_model(self.lanes)
+        if found not in able:
+            kind = found.about["task"]
+            raise RefusedError(422, "other_task", f"the model {name!r} is for /v1/{kind}; ask it there")
+        return found
+
+    def jobs(
+        self, lane: Lane, texts: Sequence[str], kind: Kind, decode: dict[str, Any], *, packed: bool = False
+    ) -> list[Job]:
+        width = _width((lane.about["decode"] or {}) | decode)
+        explains = kind == "explain"
+        if explains and not lane.about["heads"]:
+            message = f"the model {lane.name!r} has no attention to show; leave it out"
+            raise RefusedError(422, "no_attention", message)
+        return [
+            Job(text, kind, decode, width, packed, _attention_bytes(lane.about, text) if explains else 0)
+            for text in texts
+        ]
+
+    async def answers(self, lane: Lane, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+        """Of all jobs, in their order; whoever cancels this cancels them."""
+        lane.submit(jobs)
+        try:
+            async with asyncio.timeout(self.limits.wait_seconds):
+                return await asyncio.gather(*(job.answer for job in jobs))
+        except TimeoutError:
+            raise unavailable(lane.name) from None
+        finally:
+            for job in jobs:
+                job.answer.cancel()
+
+    async def stop(self) -> None:
+        """Take nothing new, finish what waits, and tell the rest that it will not happen."""
+        self.is_stopping = True
+        for lane in self.lanes.values():
+            lane.is_stopping = True
+        open_answers = [job.answer for lane in self.lanes.values() for job in lane.jobs]
+        if open_answers:
+            await asyncio.wait(open_answers, timeout=self.limits.stop_seconds - 2 * FLUSH_SECONDS)
+        for lane in self.lanes.values():
+            lane.give_up()
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(lane.end() for lane in self.lanes.values()))
+
+    def kill(self) -> None:
+        """At once, with nobody told."""
+        for lane in self.lanes.values():
+            if lane.worker is not None:
+                lane.worker.process.kill()
+
+
+def named(runs: Sequence[Path]) -> dict[str, Path]:
+    """Runs by the names of their folders, which clients ask for."""
+    folders: dict[str, Path] = {}
+    for run in runs:
+        name = run.resolve().name
+        if name in folders:
+            raise ServeError(
+                f"{run}: another run is called {name!r} too, and models are asked for by name; rename one"
+            )
+        folders[name] = run
+    return folders
+
+
+def _width(decode: dict[str, Any]) -> int:
+    width: int = decode.get("n_best", 1) if decode.get("sample") else decode.get("beam", 1)
+    return width
+
+
+def _attention_bytes(about: dict[str, Any], text: str) -> int:
+    """An upper bound: a character is a piece at most as a rule, and no side has more than max_length."""
+    side: int = about["max_length"] + 2
+    source = min(len(text) + 2, side)
+    heads: int = about["heads"]
+    return heads * side * source * WEIGHT_BYTES

@@ -1,0 +1,242 @@
+"""The routes. What is checked before them is in guard.py, what is computed behind them in engine.py."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from regard import __version__
+from regard.serve import schema
+from regard.serve.engine import Engine
+from regard.serve.job import Job, Kind
+from regard.serve.lane import Lane
+from regard.serve.refused import RefusedError, unavailable
+from regard.serve.web import FILES
+
+Answers = list[dict[str, Any]]
+GONE = 499
+"""What is counted for a client that did not wait for its answer."""
+SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""FastAPI can send what users write to wherever the environment says; this server sends nothing anywhere."""
+BRANCHES = ("constrained-str", "list[")
+"""What pydantic calls the ways a text may be given."""
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": schema.Failure, "description": said}
+    for status, said in {
+        400: "not JSON, or not HTTP as it should be",
+        401: "the key is missing or wrong",
+        403: "from a place that is not allowed",
+        404: "no such model",
+        408: "the body came too slowly",
+        413: "the body is too large",
+        415: "not application/json",
+        422: "not what can be asked",
+        429: "too many are waiting",
+        503: "stopping, or the model is not there",
+    }.items()
+}
+
+
+def application(engine: Engine) -> FastAPI:
+    app = FastAPI(
+        title="regard",
+        version=__version__,
+        description="Attention models as a service: their answers, and what they attended to.",
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSALS,
+        telemetry=SILENT,
+    )
+    _add_answers(app, engine)
+    _add_states(app, engine)
+    for path, (kind, content) in FILES.items():
+        app.add_api_route(path, _file(kind, content), include_in_schema=False)
+    _add_refusals(app)
+    return app
+
+
+def _add_answers(app: FastAPI, engine: Engine) -> None:
+    @app.post("/v1/translate", response_model=schema.Translations)
+    async def translate(ask: schema.TranslateAsk, request: Request) -> Response:
+        """Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`."""
+        lane, texts = engine.lane(ask.model, "translate"), _said(ask.texts)
+        if ask.stream:
+            _refuse_with_stream(ask, texts)
+            (job,) = engine.jobs(lane, texts, "follow", ask.settings)
+            lane.submit([job])
+            return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
+        kind: Kind = "explain" if ask.attention else "answer"
+        return await answered(request, lane, engine.jobs(lane, texts, kind, ask.settings))
+
+    @app.post("/v1/classify", response_model=schema.Labels)
+    async def classify(ask: schema.ClassifyAsk, request: Request) -> Response:
+        """Texts in, labels with their probabilities out."""
+        lane = engine.lane(ask.model, "classify")
+        kind: Kind = "explain" if ask.attention else "answer"
+        return await answered(request, lane, engine.jobs(lane, _said(ask.texts), kind, {}))
+
+    @app.post("/v1/explain", response_model=schema.Explained)
+    async def explain(ask: schema.ExplainAsk, request: Request) -> Response:
+        """An answer, and everything that was attended to while it was made."""
+        lane = engine.lane(ask.model, None)
+        jobs = engine.jobs(lane, _said([ask.text]), "explain", ask.settings, packed=ask.packed)
+        return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
+
+    async def answered(
+        request: Request,
+        lane: Lane,
+        jobs: list[Job],
+        shaped: Callable[[Answers], dict[str, Any]] = lambda answers: {"answers": answers},
+    ) -> Response:
+        answers = await _unless_gone(request, engine.answers(lane, jobs))
+        if answers is None:
+            return Response(status_code=GONE)
+        return JSONResponse({"model": lane.name} | shaped(answers))
+
+
+def _add_states(app: FastAPI, engine: Engine) -> None:
+    @app.get("/v1/models", response_model=schema.Models)
+    async def models() -> Response:
+        """What is being served."""
+        listed = [
+            {
+                "name": lane.name,
+                "ready": lane.is_ready,
+                **{name: lane.about[name] for name in ("task", "description", "max_length", "decode")},
+            }
+            for lane in engine.lanes.values()
+        ]
+        return JSONResponse({"models": listed})
+
+    @app.get("/health", response_model=schema.State)
+    async def health() -> Response:
+        """Whether the server is alive; it needs no key."""
+        return JSONResponse({"status": "alive"})
+
+    @app.get("/ready", response_model=schema.State)
+    async def ready() -> Response:
+        """Whether every model answers; 503 while one is being started, and from the moment of a stop."""
+        if not engine.is_ready:
+            raise RefusedError(
+                503, "not_ready", "a model is being started, or the server stops", retry_after=5
+            )
+        return JSONResponse({"status": "ready"})
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """Counts for Prometheus."""
+        for lane in engine.lanes.values():
+            engine.counts.waiting.labels(lane.name).set(len(lane.waiting))
+            engine.counts.ready.labels(lane.name).set(lane.is_ready)
+        return Response(engine.counts.exposed(), media_type="text/plain; version=0.0.4")
+
+
+def _file(kind: str, content: bytes) -> Callable[[], Coroutine[Any, Any, Response]]:
+    async def file() -> Response:
+        return Response(content, media_type=kind)
+
+    return file
+
+
+def _said(texts: list[str]) -> list[str]:
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise RefusedError(422, "empty_text", f"text {number} of {len(texts)} is blank; leave it out")
+    return texts
+
+
+def _refuse_with_stream(ask: schema.TranslateAsk, texts: list[str]) -> None:
+    against = {
+        "several texts": len(texts) > 1,
+        "n_best": ask.settings.get("n_best", 1) > 1,
+        "attention": ask.attention,
+    }
+    for what, is_asked in against.items():
+        if is_asked:
+            message = f"stream and {what} exclude each other: one answer is followed; leave out one of them"
+            raise RefusedError(422, "contradiction", message)
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, Answers]) -> Answers | None:
+    """What the work gives; None, and the work is cancelled, when the client has gone before."""
+    working = asyncio.create_task(work)
+    watching = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        return await working if working.done() else None
+    finally:
+        working.cancel()
+        watching.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _events(lane: Lane, job: Job, engine: Engine) -> AsyncIterator[str]:
+    """Server-sent events; closing this generator, as a vanished client does, ends the work."""
+    try:
+        async with asyncio.timeout(engine.limits.wait_seconds):
+            while True:
+                part = asyncio.create_task(job.parts.get())
+                either: set[asyncio.Future[Any]] = {part, job.answer}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if not part.done():
+                    part.cancel()
+                    yield _event("answer", {"model": lane.name, "answer": await job.answer})
+                    return
+                yield _event("text", {"text": part.result()})
+    except RefusedError as refusal:
+        yield _event("error", refusal.to_json())
+    except TimeoutError:
+        yield _event("error", unavailable(lane.name).to_json())
+    finally:
+        job.answer.cancel()
+
+
+def _event(name: str, data: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+
+
+def _add_refusals(app: FastAPI) -> None:
+    """Every error is JSON with a code and a sentence."""
+
+    @app.exception_handler(RefusedError)
+    async def refused(request: Request, refusal: RefusedError) -> Response:
+        return JSONResponse(refusal.to_json(), refusal.status, refusal.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return await refused(request, _refusal(max(error.errors(), key=_told_best)))
+
+    @app.exception_handler(404)
+    @app.exception_handler(405)
+    @app.exception_handler(400)
+    async def other(request: Request, error: HTTPException) -> Response:
+        code, message = {
+            404: ("not_found", "no such path; /openapi.json lists what there is"),
+            405: ("method_not_allowed", "this path is asked with another method; see /openapi.json"),
+        }.get(error.status_code, ("not_json", "the body is not JSON in UTF-8 of a reasonable depth"))
+        refusal = RefusedError(error.status_code, code, message)
+        return JSONResponse(refusal.to_json(), refusal.status, error.headers)
+
+
+def _told_best(fault: dict[str, Any]) -> tuple[bool, int]:
+    """Of what is wrong: a text is tried as one and as a list, and the try that came further knows more."""
+    return fault["type"] not in ("string_type", "list_type"), len(fault["loc"])
+
+
+def _refusal(fault: dict[str, Any]) -> RefusedError:
+    """Where it is wrong, and what would be right; what was sent is not repeated."""
+    if fault["type"] == "json_invalid":
+        return RefusedError(400, "not_json", f"the body is not JSON: {fault['ctx']['error']}")
+    place = ".".join(str(part) for part in fault["loc"][1:] if not str(part).startswith(BRANCHES))
+    bounds = fault.get("ctx", {})
+    limit = next((bounds[name] for name in ("le", "lt", "max_length") if name in bounds), None)
+    code = "too_long" if fault["type"].endswith("too_long") else "invalid"
+    return RefusedError(422, code, f"{place or 'body'}: {fault['msg']}"[:300], limit=limit)

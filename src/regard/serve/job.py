@@ -1,0 +1,61 @@
+"""One text that waits for its answer, and which of those that wait are computed together."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from regard.serve.limits import Limits
+
+Kind = Literal["answer", "follow", "explain"]
+
+
+@dataclass(eq=False)
+class Job:
+    text: str
+    kind: Kind = "answer"
+    decode: dict[str, Any] = field(default_factory=dict)
+    width: int = 1
+    """Hypotheses kept while searching."""
+    packed: bool = False
+    n_bytes: int = 0
+    """Of its attention, estimated."""
+    answer: "asyncio.Future[dict[str, Any]]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    """Cancelled when nobody waits for it any more."""
+    parts: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
+    """Of a stream: how the answer begins, whenever more of it is certain."""
+    tries: int = 0
+    born: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.company = f"{self.packed} {json.dumps(self.decode, sort_keys=True)}"
+        """Texts with the same may be computed together."""
+
+    @property
+    def is_alone(self) -> bool:
+        """A stream is; and what was in the worker's hands when it died must not take others along."""
+        return self.kind != "answer" or self.tries > 0
+
+    def goes_with(self, other: "Job") -> bool:
+        return self.company == other.company and not (self.is_alone or other.is_alone)
+
+
+def chosen(waiting: Iterable[Job], limits: Limits) -> list[Job]:
+    """The job that has waited longest, and those with the same settings that are nearest to it in length."""
+    first, *others = waiting
+    alike = sorted(filter(first.goes_with, others), key=lambda job: abs(len(job.text) - len(first.text)))
+    batch, longest = [first], len(first.text)
+    for job in alike:
+        n, longest = len(batch) + 1, max(longest, len(job.text))
+        if (
+            n > limits.batch_texts
+            or n * longest > limits.batch_characters
+            or n * job.width > limits.batch_beams
+        ):
+            break
+        batch.append(job)
+    return batch

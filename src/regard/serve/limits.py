@@ -1,0 +1,30 @@
+"""What a request, and all of them together, may ask for: one object, checked before anything is allocated."""
+
+from pydantic import Field
+
+from regard.config import Config
+
+
+class Limits(Config):
+    body_bytes: int = Field(1_000_000, gt=0, description="bytes of a request's body")
+    body_seconds: float = Field(30, gt=0, description="seconds a client may take to send it")
+    texts: int = Field(64, gt=0, description="texts in a request")
+    characters: int = Field(5_000, gt=0, description="characters of a text")
+    beam: int = Field(16, gt=0, description="hypotheses kept while searching; also answers per text")
+    phrases: int = Field(16, gt=0, description="phrases in must_include, and in must_not")
+    queue: int = Field(256, gt=0, description="texts waiting for a model; more are answered 429")
+    streams: int = Field(16, gt=0, description="answers of a model being streamed at once")
+    batch_texts: int = Field(64, gt=0, description="texts computed together; 1 turns batching off")
+    batch_characters: int = Field(32_768, gt=0, description="texts computed together × the longest of them")
+    batch_beams: int = Field(512, gt=0, description="texts computed together × hypotheses of each")
+    gather_seconds: float = Field(0.004, ge=0, description="an idle model waits so long for company")
+    explain_bytes: int = Field(
+        500_000_000, gt=0, description="estimated bytes of attention at once, by model"
+    )
+    wait_seconds: float = Field(60, gt=0, description="from the request to its answer; then it is given up")
+    compute_seconds: float = Field(60, gt=0, description="for a batch; then its worker is started anew")
+    start_seconds: float = Field(120, gt=0, description="for a worker to load its model")
+    stop_seconds: float = Field(10, gt=1, description="from the signal to the end, answers included")
+
+
+LIMITS = Limits()

@@ -1,0 +1,163 @@
+"""What requests and answers look like: the one description that is checked, and published as OpenAPI.
+
+Requests are strict: a number in quotes is not a number. A search has the names and bounds of `DecodeConfig`,
+all of them optional, since what is left out is as the model's recipe says.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+
+from regard.decode import DecodeConfig
+from regard.serve.limits import LIMITS
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.characters)]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=LIMITS.texts)]
+Phrases = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=LIMITS.phrases)
+]
+TIGHTER: dict[str, Any] = {
+    "beam": Annotated[int, Field(ge=1, le=LIMITS.beam)],
+    "n_best": Annotated[int, Field(ge=1, le=LIMITS.beam)],
+    "prefix": Annotated[str, StringConstraints(max_length=1_000)],
+    "must_not": Phrases,
+    "must_include": Phrases,
+}
+"""Where a server allows less than the library, or lists stand for what a command line writes otherwise."""
+
+
+class Ask(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="name of the model; not needed when only one can be meant"
+    )
+    text: Text | Texts = Field(description="a text, or a list of them")
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.text] if isinstance(self.text, str) else self.text
+
+
+def _setting(name: str) -> Any:
+    known = DecodeConfig.model_fields[name]
+    kind = TIGHTER.get(name) or Annotated[(known.annotation, *known.metadata, "as the library has it")]
+    return kind, Field(None, description=known.description)
+
+
+Search = create_model(
+    "Search",
+    __config__=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False),
+    **{name: _setting(name) for name in DecodeConfig.model_fields},
+)
+
+
+class Decoding(Ask):
+    decode: Search = Field(default_factory=Search, description="how to search")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        given: dict[str, Any] = self.decode.model_dump(exclude_unset=True)
+        return given
+
+
+class TranslateAsk(Decoding):
+    stream: bool = Field(False, description="send the answer as server-sent events while it is written")
+    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
+
+
+class ClassifyAsk(Ask):
+    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
+
+
+class ExplainAsk(Decoding):
+    text: Text = Field(description="a text")
+    packed: bool = Field(
+        False,
+        description="weights in base64: zlib, all low bytes before all high bytes, of weight × fullScale",
+    )
+
+
+class Axis(BaseModel):
+    name: str
+    labels: list[str]
+
+
+class AttentionMap(BaseModel):
+    site: str
+    title: str
+    heads: int
+    rows: int = Field(description="which of the axes")
+    columns: int = Field(description="which of the axes")
+    weights: list[list[list[float]]] | None = Field(None, description="by head, row and column")
+    packed: str | None = None
+
+
+class Attention(BaseModel):
+    task: str
+    model: str
+    input: str
+    output: str
+    main: int = Field(description="which of the maps says most")
+    trust: dict[str, Any] | None = Field(description="how far the maps may be trusted, measured")
+    axes: list[Axis]
+    maps: list[AttentionMap]
+    fullScale: int
+
+
+class Translation(BaseModel):
+    text: str
+    score: float | None = None
+    input_cut: bool = Field(False, description="the text was too long; its beginning was translated")
+    others: list["Translation"] = Field([], description="the rest of the n best")
+    attention: Attention | None = None
+
+
+class Label(BaseModel):
+    text: str
+    probability: float
+    probabilities: dict[str, float]
+    input_cut: bool = False
+    attention: Attention | None = None
+
+
+class Translations(BaseModel):
+    model: str
+    answers: list[Translation]
+
+
+class Labels(BaseModel):
+    model: str
+    answers: list[Label]
+
+
+class Explained(BaseModel):
+    model: str
+    answer: Translation | Label
+
+
+class Model(BaseModel):
+    name: str
+    task: str
+    description: str
+    ready: bool
+    max_length: int = Field(description="pieces of a text that are read")
+    decode: dict[str, Any] | None = Field(description="how it searches unless told")
+
+
+class Models(BaseModel):
+    models: list[Model]
+
+
+class State(BaseModel):
+    status: str
+
+
+class Fault(BaseModel):
+    code: str
+    message: str
+    limit: float | None = None
+
+
+class Failure(BaseModel):
+    error: Fault

@@ -1,0 +1,171 @@
+"""The server's life: listen, load the models, serve, and end well when told to."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from regard.errors import ServeError
+from regard.serve.engine import Engine, named
+from regard.serve.guard import Door, Guard
+from regard.serve.http import application
+from regard.serve.limits import LIMITS, Limits
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+EVERYWHERE = ("0.0.0.0", "::", "")
+MOST_HEADER_BYTES = 16_384
+NOTICE_SECONDS = 0.5
+"""From the signal on so long it still listens and says 503, so that whoever balances load sees it."""
+
+
+class Protocol(H11Protocol):
+    """What is not HTTP is refused in JSON too."""
+
+    def send_400_response(self, msg: str) -> None:
+        body = b'{"error": {"code": "not_http", "message": "this is not a request in HTTP/1.1"}}'
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        )
+        self.transport.close()
+
+
+class Listener(Server):
+    """uvicorn, whose signals are ours: it would end by the signal instead of with 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(
+    runs: Sequence[Path],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    key: str | None = None,
+    allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
+    limits: Limits = LIMITS,
+    tell: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve until a signal; `tell` hears the address once every model answers."""
+    folders = named(runs)
+    _refuse_open_door(host, key, allow_hosts)
+    listening = _bound(host, port)
+    port = listening.getsockname()[1]
+    door = Door(_names(host, port, allow_hosts), frozenset(origin.lower() for origin in allow_origins), key)
+    with listening:
+        asyncio.run(_serve(Engine(folders, limits), listening, door, lambda: tell(_url(host, port))))
+
+
+def _refuse_open_door(host: str, key: str | None, allow_hosts: Sequence[str]) -> None:
+    if host in LOOPBACK:
+        return
+    if key is None:
+        raise ServeError(
+            f"--host {host}: others could reach it there, so it needs a key; give --key-file FILE, or put "
+            "the key into the environment variable REGARD_KEY"
+        )
+    if host in EVERYWHERE and not allow_hosts:
+        raise ServeError(
+            f"--host {host}: say under which names it is called there, with --allow-host NAME (once for each)"
+        )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise ServeError(f"--host {host}: no such address here ({error.strerror})") from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(2048)
+    except OSError as error:
+        listening.close()
+        raise ServeError(
+            f"--port {port}: cannot be had on {host} ({error.strerror}); choose another, or stop what uses it"
+        ) from None
+    return listening
+
+
+def _names(host: str, port: int, allow_hosts: Sequence[str]) -> frozenset[str]:
+    """As they stand in a Host header: with the port, and without where it goes without saying."""
+    own = LOOPBACK if host in LOOPBACK else () if host in EVERYWHERE else (host,)
+    names = {f"[{name}]" if ":" in name else name.lower() for name in own}
+    given = {name.lower() for name in allow_hosts}
+    without = names if port == 80 else set()
+    return frozenset({f"{name}:{port}" for name in names | given} | given | without)
+
+
+def _url(host: str, port: int) -> str:
+    shown = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}/"
+
+
+async def _serve(engine: Engine, listening: socket.socket, door: Door, ready: Callable[[], None]) -> None:
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    stop = asyncio.Event()
+    _listen_to_signals(engine, stop)
+    loading = asyncio.create_task(engine.start())
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait({loading, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    if not loading.done():
+        loading.cancel()
+        await asyncio.gather(loading, return_exceptions=True)
+        return
+    await loading
+    app = application(engine)
+    routes = frozenset(getattr(route, "path", "") for route in app.routes)
+    guard = Guard(app, door, engine.limits, engine.counts, routes)
+    listener = Listener(_uvicorn(guard, engine.limits))
+    serving = asyncio.create_task(listener.serve([listening]))
+    try:
+        ready()
+        await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        ending = asyncio.create_task(engine.stop())
+        await asyncio.sleep(NOTICE_SECONDS)
+        listener.should_exit = True
+        await ending
+        await serving
+    finally:
+        await engine.end()
+
+
+def _listen_to_signals(engine: Engine, stop: asyncio.Event) -> None:
+    """The first asks it to end well, the second to end."""
+
+    def heard() -> None:
+        if stop.is_set():
+            engine.kill()
+            os._exit(1)
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, heard)
+
+
+def _uvicorn(app: Guard, limits: Limits) -> Config:
+    return Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=10,
+        timeout_graceful_shutdown=int(limits.stop_seconds),
+        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+    )

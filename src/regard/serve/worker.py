@@ -1,0 +1,133 @@
+"""The process of one model: a frame with texts comes in, frames with answers go out, one batch at a time.
+
+It has no network and no queue: who waits, who has gone and what goes together is the parent's to know. It
+ends when its input does, so a parent that is killed leaves no process behind.
+"""
+
+import os
+import select
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import regard
+from regard.errors import RegardError
+from regard.plain import finite
+from regard.serve.wire import Message, packed, read
+
+PROBE = "a"
+"""A model is ready when it has answered this."""
+
+
+class Worker:
+    def __init__(self, trained: "regard.Trained", source: int, sink: int) -> None:
+        self.trained, self.source, self.sink = trained, source, sink
+
+    def run(self) -> None:
+        self.send({"ready": self.about()})
+        while (ask := read(self.source)) is not None:
+            if ask["kind"] == "stop":  # of a stream that ended by itself meanwhile
+                continue
+            for reply in self.replies(ask):
+                self.send(reply)
+            self.send({"done": True})
+
+    def send(self, message: Message) -> None:
+        frame = memoryview(packed(message))
+        while frame:
+            frame = frame[os.write(self.sink, frame) :]
+
+    def about(self) -> Message:
+        """What the parent must know to admit requests, measured on a first answer."""
+        trained = self.trained
+        trained.predict(PROBE)
+        try:
+            heads = sum(attention.n_heads for attention in trained.explain(PROBE).maps)
+        except RegardError:  # it has no attention
+            heads = 0
+        decode = getattr(trained.task_config, "decode", None)
+        return {
+            "task": trained.task.kind,
+            "description": str(trained.model_config),
+            "max_length": trained.task_config.max_length,
+            "decode": None if decode is None else decode.model_dump(mode="json"),
+            "heads": heads,
+        }
+
+    def replies(self, ask: Message) -> Iterator[Message]:
+        """One for each text, at its place; a text that cannot be answered fails no other."""
+        texts: list[str] = ask["texts"]
+        try:
+            yield from self.outcomes(ask, texts)
+        except RegardError as refusal:
+            if len(texts) > 1:
+                yield from self.one_by_one(ask, texts)
+            else:
+                yield {"at": 0, "refused": str(refusal)}
+        except Exception as fault:
+            _note(fault)
+            if len(texts) > 1:
+                yield from self.one_by_one(ask, texts)
+            else:
+                yield {"at": 0, "fault": type(fault).__name__}
+
+    def one_by_one(self, ask: Message, texts: list[str]) -> Iterator[Message]:
+        for at, text in enumerate(texts):
+            yield from (reply | {"at": at} for reply in self.replies(ask | {"texts": [text]}))
+
+    def outcomes(self, ask: Message, texts: list[str]) -> Iterator[Message]:
+        decode: dict[str, Any] = ask["decode"]
+        if ask["kind"] == "follow":
+            yield from self.follow(texts[0], decode)
+            return
+        predictions = self.trained.predict(texts, **decode)
+        for at, (text, prediction) in enumerate(zip(texts, predictions, strict=True)):
+            answer = prediction.to_json()
+            if ask["kind"] == "explain":
+                explanation = self.trained.explain(text, prediction)
+                answer["attention"] = explanation.to_json(packed=ask["packed"])
+            yield {"at": at, "answer": finite(answer)}
+
+    def follow(self, text: str, decode: dict[str, Any]) -> Iterator[Message]:
+        """The answer as it grows, unless the parent says meanwhile that nobody reads it any more."""
+        begun = ""
+        parts = self.trained.follow(text, **decode)
+        for begun in parts:
+            if self.is_called_off():
+                parts.close()  # type: ignore[attr-defined]
+                return
+            yield {"at": 0, "part": begun}
+        yield {"at": 0, "answer": {"text": begun}}
+
+    def is_called_off(self) -> bool:
+        """While it works the parent sends nothing else than that it may stop; or it is gone."""
+        waiting, _, _ = select.select([self.source], [], [], 0)
+        return bool(waiting)
+
+
+def _note(fault: Exception) -> None:
+    """Where it happened, on standard error; not what, since that may hold what a user wrote."""
+    frames = traceback.extract_tb(fault.__traceback__)[-3:]
+    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+    sys.stderr.write(f"fault in a worker: {type(fault).__name__} at {places}\n")
+    sys.stderr.flush()
+
+
+def main(folder: str) -> None:
+    sink = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints must not get between the frames
+    try:
+        worker = Worker(regard.load(folder), 0, sink)
+    except RegardError as refusal:
+        os.write(sink, packed({"failed": str(refusal)}))
+        return
+    worker.run()
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except BrokenPipeError:  # the parent has gone
+        os._exit(0)
