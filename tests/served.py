@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,24 +90,52 @@ class Served:
     def post(self, path: str, headers: dict[str, str] | None = None, **fields: Any) -> Reply:
         return self.ask("POST", path, json.dumps(fields).encode(), JSON | (headers or {}))
 
-    def workers(self) -> list[int]:
-        """Process ids of the models, in the order of the command."""
-        found = subprocess.run(
-            ["ps", "--ppid", str(self.process.pid), "-o", "pid="], capture_output=True, text=True, check=True
+    def worker(self, model: str) -> int | None:
+        """The process id of a model's worker."""
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                words = status.with_name("cmdline").read_bytes().decode().strip("\0").split("\0")
+                parent = int(status.read_text().rpartition(")")[2].split()[1])
+                if parent == self.process.pid and Path(words[-1]).name == model:
+                    return int(status.parent.name)
+        return None
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric over its labels."""
+        lines = self.get("/metrics").body.decode().splitlines()
+        return sum(
+            float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((f"{name}{{", f"{name} "))
         )
-        return sorted(map(int, found.stdout.split()))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(30)
 
 
+WITH_LIMITS = """
+import json, sys
+from pathlib import Path
+from regard.serve.limits import Limits
+from regard.serve.server import serve
+
+limits, *runs = sys.argv[1:]
+tell = lambda url: print("serving at", url, flush=True)
+serve([*map(Path, runs)], port=0, limits=Limits(**json.loads(limits)), tell=tell)
+"""
+
+
 @contextmanager
 def served(
-    runs: list[Path], log: Path, *options: str, environment: dict[str, str] | None = None
+    runs: list[Path],
+    log: Path,
+    *options: str,
+    limits: dict[str, Any] | None = None,
+    environment: dict[str, str] | None = None,
 ) -> Iterator[Served]:
     """`regard serve` on a free port until the end of the block; what it writes stands in `log`."""
     command = [sys.executable, "-m", "regard", "serve", *map(str, runs), "--port", "0", *options]
+    if limits is not None:
+        command = [sys.executable, "-c", WITH_LIMITS, json.dumps(limits), *map(str, runs)]
     with log.open("w") as sink:
         process = subprocess.Popen(
             command,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from playwright.sync_api import Page, expect
 
-from hostile import HOSTILE
+from hostile_texts import HOSTILE
 from regard.explain.beams import BeamTree, Beginning
 
 TREE = BeamTree(

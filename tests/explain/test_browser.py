@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Download, Page, expect
 
-from hostile import HOSTILE
+from hostile_texts import HOSTILE
 from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust
 from regard.explain.legible import visible
 

@@ -31,6 +31,10 @@ class Body:
             raise RefusedError(408, "too_slow", message, limit=seconds) from None
         return bytes(body)
 
+    def expect(self, n_bytes: int) -> None:
+        """What is far too large is not even thrown away."""
+        self._more = n_bytes <= MOST_DISCARDED
+
     async def discard(self) -> None:
         """So that a client which is still sending reads why it is refused, and not that it was cut off."""
         discarded = 0

@@ -7,9 +7,9 @@ up to its limit: nothing behind the guard waits for a slow client.
 """
 
 import base64
-import binascii
 import hmac
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ Send = Callable[[Scope], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
+LOG = logging.getLogger("regard.serve")
 OPEN_TO_ALL = "/health"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -79,7 +80,7 @@ class Door:
         if scheme.lower() == "basic":
             try:
                 value = base64.b64decode(value, validate=True).decode().partition(":")[2]
-            except (binascii.Error, UnicodeDecodeError):
+            except ValueError:
                 value = ""
         if not hmac.compare_digest(value.encode("utf-8", "replace"), self.key.encode()):
             raise RefusedError(401, "key_needed", "send the server's key as 'Authorization: Bearer KEY'")
@@ -109,7 +110,7 @@ class Guard:
                 if scope["method"] == "OPTIONS":
                     await _send(sending, 204, b"", ALLOWED_TO_OTHERS)
                     return
-            self._check_length(headers)
+            self._check_length(headers, body)
             if scope["method"] == "POST":
                 _check_kind(headers)
             content = await body.read(self.limits.body_bytes, self.limits.body_seconds)
@@ -117,19 +118,28 @@ class Guard:
         except RefusedError as refusal:
             await body.discard()
             await _refuse(sending, refusal)
+        except Exception as fault:  # ours; what it says may hold what a user wrote
+            LOG.error("fault while answering %s: %s", self._route(scope), type(fault).__name__)
+            if not statuses[0]:
+                await _refuse(sending, RefusedError(500, "fault", "a fault of the server; please report it"))
         finally:
-            route = scope["path"] if scope["path"] in self.routes else "other"
+            route = self._route(scope)
             self.counts.requests.labels(route, str(statuses[0])).inc()
             self.counts.seconds.labels(route).observe(time.monotonic() - started)
 
-    def _check_length(self, headers: dict[bytes, list[bytes]]) -> None:
-        """Two lengths are how a request is smuggled past a proxy; a length beyond the limit is not waited for."""
+    def _route(self, scope: Scope) -> str:
+        """A path of ours; what else a client may have written there is nobody's name."""
+        return scope["path"] if scope["path"] in self.routes else "other"
+
+    def _check_length(self, headers: dict[bytes, list[bytes]], body: Body) -> None:
+        """With two lengths a request is smuggled past a proxy; one beyond the limit is not waited for."""
         if b"content-length" in headers and b"transfer-encoding" in headers:
             raise RefusedError(400, "two_lengths", "Content-Length and Transfer-Encoding exclude each other")
         claimed = _only(headers, b"content-length")
         if claimed and not (claimed.isascii() and claimed.isdigit() and len(claimed) < 19):
             raise RefusedError(400, "bad_length", "Content-Length is not a number of bytes")
         if claimed and int(claimed) > self.limits.body_bytes:
+            body.expect(int(claimed))
             raise too_large(self.limits.body_bytes)
 
 

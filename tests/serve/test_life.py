@@ -1,0 +1,189 @@
+"""Starting, being full, dying workers, clients that leave, and ending well."""
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hostile import reset
+from regard.cli import app
+from served import Served, sentences, served, until
+
+SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
+"""A search that takes a tiny model a moment."""
+
+
+def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """What `regard serve` says when it does not start."""
+    found = CliRunner().invoke(app, ["serve", *arguments], env=environment)
+    assert found.exit_code == 2, found.output
+    return " ".join(found.output.split())
+
+
+def test_a_port_in_use(models: list[Path]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refusal(str(models[0]), "--port", str(port))
+    assert f"--port {port}: cannot be had on 127.0.0.1 (Address already in use)" in said
+    assert "choose another" in said
+
+
+def test_what_cannot_be_served(models: list[Path], tmp_path: Path) -> None:
+    assert "say which runs to serve" in refusal()
+    assert "no such run or model folder" in refusal(str(tmp_path / "nobody"), "--port", "0")
+    (tmp_path / "empty").mkdir()
+    assert "not a trained model of regard" in refusal(str(models[1]), str(tmp_path / "empty"), "--port", "0")
+    twin = f"{models[0]}/../numbers"
+    assert "another run is called 'numbers' too" in refusal(str(models[0]), twin)
+
+
+def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Path) -> None:
+    run, key = str(models[0]), tmp_path / "key"
+    assert "--host 0.0.0.0: others could reach it there, so it needs a key" in refusal(
+        run, "--host", "0.0.0.0"
+    )
+    assert "--host 192.0.2.7: others" in refusal(run, "--host", "192.0.2.7")
+    key.write_text("short")
+    assert "a key has at least 16" in refusal(run, "--key-file", str(key))
+    assert "REGARD_KEY: a key has at least 16" in refusal(run, environment={"REGARD_KEY": "käse" * 9})
+    key.write_text("long enough for a key")
+    named = ("--host", "0.0.0.0", "--key-file", str(key))
+    assert "say under which names it is called there" in refusal(run, *named)
+    assert "no such file" in refusal(run, "--key-file", str(tmp_path / "nokey")).lower()
+
+
+def test_limits_are_shown() -> None:
+    shown = CliRunner().invoke(app, ["serve", "--show-limits"]).output
+    assert "queue = 256" in shown
+    assert "texts waiting for a model" in shown
+
+
+@pytest.fixture(scope="module")
+def narrow(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One text at a time, and few may wait."""
+    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 20_000}
+    with served(models[:1], tmp_path_factory.mktemp("narrow") / "log", limits=limits) as running:
+        yield running
+
+
+def test_a_full_queue_says_when_to_come_back(narrow: Served) -> None:
+    with ThreadPoolExecutor(24) as pool:
+        found = list(
+            pool.map(lambda text: narrow.post("/v1/translate", text=text, decode=SLOW), sentences(48))
+        )
+    refused = [reply for reply in found if reply.status != 200]
+    assert 0 < len(refused) < 48
+    assert {(reply.status, reply.code, reply.headers["retry-after"]) for reply in refused} == {
+        (429, "busy", "1")
+    }
+    assert narrow.post("/v1/translate", text=sentences(9)).json["error"]["limit"] == 8
+
+
+def test_attention_is_admitted_by_its_bytes(narrow: Served) -> None:
+    reply = narrow.post("/v1/translate", text=["一" * 16] * 4, attention=True)
+    assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 20_000)
+    assert narrow.post("/v1/explain", text="一").status == 200
+
+
+def open_request(server: Served, **fields: Any) -> socket.socket:
+    body = json.dumps(fields).encode()
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    head = (
+        f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Type: application/json\r\n"
+    )
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return connection
+
+
+def test_who_leaves_is_not_worked_for(narrow: Served) -> None:
+    before = narrow.metric("regard_dropped_texts_total")
+    computed = narrow.metric("regard_batch_texts_sum")
+    reset(open_request(narrow, text=sentences(8), decode=SLOW))
+    until(lambda: narrow.metric("regard_waiting_texts") == 0)
+    assert narrow.metric("regard_dropped_texts_total") > before
+    assert narrow.metric("regard_batch_texts_sum") - computed < 8
+    assert narrow.post("/v1/translate", text="一").status == 200
+
+
+def test_a_left_stream_ends(narrow: Served) -> None:
+    for _ in range(3):
+        connection = open_request(narrow, text="一二三四五", stream=True, decode=SLOW)
+        connection.recv(10)
+        reset(connection)
+        until(lambda: narrow.post("/v1/translate", text="一", stream=True).status == 200)
+    assert narrow.log.read_text() == ""
+
+
+def test_a_killed_worker_comes_back_and_the_others_serve(models: list[Path], tmp_path: Path) -> None:
+    with served(models, tmp_path / "log") as running, ThreadPoolExecutor(4) as pool:
+        victim = running.worker("numbers")
+        asked = [
+            pool.submit(running.post, "/v1/translate", text=sentences(40), decode=SLOW) for _ in range(4)
+        ]
+        time.sleep(0.05)
+        os.kill(victim, signal.SIGKILL)
+        assert running.post("/v1/classify", text="good film").status == 200
+        assert {answer.result().status for answer in asked} <= {200, 503}
+        took = until(lambda: running.get("/ready").status == 200, 10)
+        assert took < 10
+        assert running.worker("numbers") not in (victim, None)
+        assert running.post("/v1/translate", text="一").status == 200
+        assert running.metric("regard_lost_workers_total") == 1
+        idle = running.worker("films")
+        os.kill(idle, signal.SIGKILL)
+        until(lambda: running.get("/ready").status == 503, 5)
+        until(lambda: running.get("/ready").status == 200, 10)
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_a_signal_under_load_loses_no_answer(models: list[Path], tmp_path: Path) -> None:
+    outcomes: list[tuple[float, int]] = []
+    with served(models[:1], tmp_path / "log") as running:
+        signalled = threading.Event()
+
+        def client() -> None:
+            while not signalled.is_set():
+                sent = time.monotonic()
+                try:
+                    status = running.post("/v1/translate", text=sentences(20), decode=SLOW).status
+                except OSError:
+                    status = 0
+                outcomes.append((sent, status))
+
+        clients = [threading.Thread(target=client) for _ in range(6)]
+        for each in clients:
+            each.start()
+        time.sleep(1)
+        at = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        until(lambda: running.get("/ready").status == 503, 0.4)
+        signalled.set()
+        assert running.process.wait(12) == 0
+        assert time.monotonic() - at < 10
+        for each in clients:
+            each.join()
+    before = {status for sent, status in outcomes if sent < at - 0.1}
+    assert before <= {200, 429}
+    assert 200 in before
+    assert {status for _, status in outcomes} <= {200, 429, 503}
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_a_second_signal_ends_it_at_once(models: list[Path], tmp_path: Path) -> None:
+    with served(models[:1], tmp_path / "log") as running:
+        worker = running.worker("numbers")
+        connection = open_request(running, text=sentences(64), decode=SLOW)
+        running.process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(2) == 1
+        connection.close()
+        until(lambda: not Path(f"/proc/{worker}").exists(), 5)
