@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "draft": "machine data.sniff",
     "regard": "api recipe",
     # what users touch
-    "serve": "regard api decode config plain errors __version__",
+    "serve": "regard api decode explain.assets explain.page config plain errors __version__",
     "cli": "regard api describe report doctor draft machine serve recipe tasks.task data errors __version__"
     " training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",

@@ -15,15 +15,19 @@ from regard.serve.engine import Engine
 from regard.serve.job import Job, Kind
 from regard.serve.lane import Lane
 from regard.serve.refused import RefusedError, unavailable
-from regard.serve.web import FILES
+from regard.serve.web import page_files
 
 Answers = list[dict[str, Any]]
 GONE = 499
 """What is counted for a client that did not wait for its answer."""
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """FastAPI can send what users write to wherever the environment says; this server sends nothing anywhere."""
+SHOWN = ("task", "description", "max_length", "heads", "decode")
 BRANCHES = ("constrained-str", "list[")
 """What pydantic calls the ways a text may be given."""
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": schema.Failure, "description": said}
     for status, said in {
@@ -53,14 +57,14 @@ def application(engine: Engine) -> FastAPI:
     )
     _add_answers(app, engine)
     _add_states(app, engine)
-    for path, (kind, content) in FILES.items():
+    for path, (kind, content) in page_files().items():
         app.add_api_route(path, _file(kind, content), include_in_schema=False)
     _add_refusals(app)
     return app
 
 
 def _add_answers(app: FastAPI, engine: Engine) -> None:
-    @app.post("/v1/translate", response_model=schema.Translations)
+    @app.post("/v1/translate", response_model=schema.Translations, responses=STREAMED)
     async def translate(ask: schema.TranslateAsk, request: Request) -> Response:
         """Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`."""
         lane, texts = engine.lane(ask.model, "translate"), _said(ask.texts)
@@ -106,7 +110,7 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
             {
                 "name": lane.name,
                 "ready": lane.is_ready,
-                **{name: lane.about[name] for name in ("task", "description", "max_length", "decode")},
+                **{name: lane.about[name] for name in SHOWN},
             }
             for lane in engine.lanes.values()
         ]

@@ -142,6 +142,7 @@ class Model(BaseModel):
     description: str
     ready: bool
     max_length: int = Field(description="pieces of a text that are read")
+    heads: int = Field(description="attention heads that can be looked at")
     decode: dict[str, Any] | None = Field(description="how it searches unless told")
 
 

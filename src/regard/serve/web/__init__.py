@@ -1,9 +1,40 @@
-"""The page, as files the server holds in memory: no path that a client sends ever meets a disk."""
+"""The page, as files the server holds in memory: no path that a client sends ever meets a disk.
+
+Look, colours and weights are drawn as in the explanation pages: their files are served as they are, the
+script as a module.
+"""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from regard.explain.assets import STRINGS, asset
+from regard.explain.page import LOOKS
 
 KINDS = {
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "css": "text/css; charset=utf-8",
+    "css": "text/css",
+    "html": "text/html",
+    "js": "text/javascript",
+    "json": "application/json",
+    "svg": "image/svg+xml",
 }
+OWN = ("page.css", "page.js", "dom.js", "language.js", "ask.js", "settings.js", "attention.js", "icon.svg")
 
-FILES: dict[str, tuple[str, bytes]] = {}
+
+def page_files() -> dict[str, tuple[str, bytes]]:
+    """Paths, with kind and content of what is there."""
+    ours = {name: _own(name) for name in OWN}
+    module = asset("numbers.js") + "\nexport { AttentionMap, Palette, fullTone };\n"
+    ours |= {"base.css": asset("page.css"), "numbers.js": module, "looks.json": json.dumps(_looks())}
+    texts = {"/": ("html", _own("index.html"))}
+    texts |= {f"/web/{name}": (name.rpartition(".")[2], text) for name, text in ours.items()}
+    return {path: (f"{KINDS[kind]}; charset=utf-8", text.encode()) for path, (kind, text) in texts.items()}
+
+
+def _own(name: str) -> str:
+    return files("regard.serve").joinpath("web", name).read_text("utf-8")
+
+
+def _looks() -> dict[str, Any]:
+    own = json.loads(_own("strings.json"))
+    return {"palette": LOOKS["palette"], "strings": {code: STRINGS[code] | own[code] for code in STRINGS}}

@@ -1,0 +1,166 @@
+// What the model looked at: two lines of words; pointing at one colours the other line by what counts for it.
+
+import { $, element, fill } from "/web/dom.js";
+import { said, say, translated } from "/web/language.js";
+import { AttentionMap, Palette, fullTone } from "/web/numbers.js";
+
+const MOST_WORDS = 600;
+
+/** @typedef {{ map: any, head: number | null, side: "rows" | "columns", at: number }} View */
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+let palette = "";
+/** @type {any} */
+let shown = null;
+/** @type {any[]} */
+let maps = [];
+/** @type {View} */
+let view = { map: null, head: null, side: "rows", at: 0 };
+/** @type {Record<"rows" | "columns", HTMLElement[]>} */
+let words = { rows: [], columns: [] };
+
+/** @param {string} hex 256 colours */
+export function start(hex) {
+  palette = hex;
+  $("site").addEventListener("change", () => choose(maps[Number($("site").value)], view.head));
+  $("head").addEventListener("change", () => choose(view.map, $("head").value === "mean" ? null : Number($("head").value)));
+  darkness.addEventListener("change", relabel);
+  document.addEventListener("keydown", ({ key, target }) => {
+    if (!shown || target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
+    if (key === "[" || key === "]") stepHead(key === "[" ? -1 : 1);
+  });
+  for (const side of /** @type {const} */ (["rows", "columns"])) {
+    $(side).addEventListener("keydown", (event) => step(event, side));
+  }
+}
+
+/** Nothing to look at, while another answer is on its way. */
+export function hide() {
+  shown = null;
+  $("picture").hidden = true;
+}
+
+/** @param {any} attention */
+export async function show(attention) {
+  const drawn = attention.maps.map((/** @type {any} */ raw) => new AttentionMap(raw, attention));
+  await Promise.all(drawn.map((/** @type {any} */ map) => map.ready));
+  shown = attention;
+  maps = drawn;
+  $("picture").hidden = false;
+  view = { map: maps[attention.main], head: null, side: "rows", at: 0 };
+  relabel();
+}
+
+/** Everything again, in the language and the colours of now. */
+export function relabel() {
+  if (!shown) return;
+  fill($("site"), maps.map((map, at) => [String(at), translated(map.title)]));
+  $("measured").hidden = !shown.trust;
+  if (shown.trust) $("measured").textContent = said(shown.trust.sentences);
+  choose(view.map, view.head);
+}
+
+/** @param {any} map @param {number | null} head */
+function choose(map, head) {
+  const isNew = map !== view.map;
+  view.map = map;
+  view.head = head !== null && head < map.heads && map.heads > 1 ? head : null;
+  if (isNew) Object.assign(view, { side: "rows", at: 0 });
+  const heads = headsOf(map);
+  fill($("head"), heads.map((one) => [one === null ? "mean" : String(one), one === null ? say("mean") : say("headNumber", { n: one + 1 })]));
+  $("head-label").hidden = heads.length === 1;
+  $("head").value = view.head === null ? "mean" : String(view.head);
+  $("site").value = String(maps.indexOf(map));
+  drawLegend();
+  for (const side of /** @type {const} */ (["rows", "columns"])) fillLine(side);
+  point(view.side, view.at);
+}
+
+/** @param {any} map @returns {(number | null)[]} */
+function headsOf(map) {
+  return map.heads > 1 ? [null, ...Array(map.heads).keys()] : [null];
+}
+
+/** @param {number} by */
+function stepHead(by) {
+  const heads = headsOf(view.map), at = heads.indexOf(view.head);
+  choose(view.map, heads[(at + by + heads.length) % heads.length]);
+}
+
+function drawLegend() {
+  const colours = new Palette(palette, darkness.matches);
+  const scale = Float32Array.from({ length: 256 }, (_, at) => at / 255);
+  const context = /** @type {HTMLCanvasElement} */ (/** @type {unknown} */ ($("legend"))).getContext("2d");
+  context?.putImageData(colours.image({ cells: scale, rows: 1, columns: 256 }, 1), 0, 0);
+  $("full-tone").textContent = fullTone(view.map.head(view.head), view.map.width).toFixed(2);
+}
+
+/** @param {"rows" | "columns"} side */
+function fillLine(side) {
+  const axis = view.map[side];
+  $(`${side}-name`).textContent = translated(axis.name);
+  $(side).setAttribute("aria-label", translated(axis.name));
+  words[side] = axis.labels.slice(0, MOST_WORDS).map((/** @type {string} */ label, /** @type {number} */ at) => {
+    const word = element("bdi", { textContent: label, role: "option" });
+    for (const kind of ["pointerenter", "pointerdown", "focus"]) word.addEventListener(kind, () => point(side, at));
+    return word;
+  });
+  const hidden = axis.labels.length - words[side].length;
+  $(side).replaceChildren(...words[side], ...(hidden ? [say("moreWords", { n: hidden })] : []));
+}
+
+/** Left and right along a line, up and down between the lines. @param {KeyboardEvent} event @param {"rows" | "columns"} side */
+function step(event, side) {
+  const other = side === "rows" ? "columns" : "rows";
+  const goes = { ArrowLeft: [side, view.at - 1], ArrowRight: [side, view.at + 1], Home: [side, 0], End: [side, Infinity],
+    ArrowUp: [other, partner()], ArrowDown: [other, partner()] }[event.key];
+  if (!goes) return;
+  event.preventDefault();
+  const [line, place] = /** @type {["rows" | "columns", number]} */ (goes);
+  words[line][Math.min(words[line].length - 1, Math.max(0, place))].focus();
+}
+
+/** How much a word of the other line counts for the word pointed at. @param {number} at */
+function weight(at) {
+  const weights = view.map.head(view.head), { width } = view.map;
+  return view.side === "rows" ? weights[view.at * width + at] : weights[at * width + view.at];
+}
+
+/** The word of the other line that counts most. */
+function partner() {
+  const count = words[view.side === "rows" ? "columns" : "rows"].length;
+  let best = 0;
+  for (let at = 1; at < count; at++) if (weight(at) > weight(best)) best = at;
+  return best;
+}
+
+/** Shades the other line by what it counts for this word. @param {"rows" | "columns"} side @param {number} at */
+function point(side, at) {
+  Object.assign(view, { side, at });
+  const other = side === "rows" ? "columns" : "rows";
+  const colours = new Palette(palette, darkness.matches);
+  const tone = fullTone(view.map.head(view.head), view.map.width);
+  words[other].forEach((word, place) => {
+    const fraction = weight(place) / tone;
+    Object.assign(word.style, { background: colours.css(fraction), color: colours.ink(fraction) });
+  });
+  for (const word of words[side]) Object.assign(word.style, { background: "", color: "" });
+  for (const line of /** @type {const} */ (["rows", "columns"])) {
+    words[line].forEach((word, place) => {
+      const isCurrent = line === side && place === at;
+      word.classList.toggle("current", isCurrent);
+      word.setAttribute("aria-selected", String(isCurrent));
+      word.tabIndex = place === (line === side ? at : partner()) ? 0 : -1;
+    });
+  }
+  readOut(partner());
+}
+
+/** @param {number} best of the other line */
+function readOut(best) {
+  const [row, column] = view.side === "rows" ? [view.at, best] : [best, view.at];
+  const values = { row: view.map.rows.labels[row], column: view.map.columns.labels[column] };
+  const parts = say("readout", { row: "\u0000row\u0000", column: "\u0000column\u0000" }).split("\u0000");
+  const nodes = parts.map((part) => (part === "row" || part === "column" ? element("bdi", { textContent: values[part] }) : part));
+  $("readout").replaceChildren(...nodes, " ", element("strong", { textContent: weight(best).toFixed(2) }));
+}

@@ -1,0 +1,217 @@
+"""The page in a real browser: answers arrive, words show what they attended to, no text is executed.
+
+The `open_page` fixture fails a test on any dialog, script error, policy violation or request to elsewhere.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from hostile import STRINGS
+from served import Served, served
+
+LABELS = ["<img src=x onerror=window.__pwned=1>", "</script><script>window.__pwned=1</script>"]
+
+
+@pytest.fixture(scope="module")
+def hostile(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Models whose names and labels are markup."""
+    folder = tmp_path_factory.mktemp("hostile")
+    names = {"numbers": "<img src=x onerror=window.__pwned=2>", "films": "<script>window.__pwned=3<"}
+    for path in models:
+        shutil.copytree(path, folder / names[path.name])
+    (folder / names["films"] / "labels.json").write_text(json.dumps(LABELS))
+    with served([folder / name for name in names.values()], folder / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    contexts, faults = [], []
+
+    def opened(server: Served, **options) -> Page:
+        home = f"http://localhost:{server.port}/"
+        context = browser.new_context(**{"locale": "en-US"} | options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+        page.on(
+            "console",
+            lambda said: (
+                faults.append(said.text)
+                if said.type == "error" and "status of 422" not in said.text
+                else None
+            ),
+        )
+        page.on("request", lambda sent: None if sent.url.startswith(home) else faults.append(sent.url))
+        page.goto(home)
+        page.wait_for_selector("html[data-ready]", timeout=20_000)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not faults
+
+
+def ask(page: Page, text: str) -> None:
+    page.fill("#input", text)
+    page.locator("#input").press("Enter")
+    page.wait_for_selector("#picture:not([hidden]), #fault:not([hidden])")
+
+
+def test_an_answer_arrives_and_its_words_show_their_weights(server: Served, open_page, offline) -> None:
+    page = open_page(server)
+    ask(page, "一二三四")
+    expected = offline["numbers"].explain("一二三四")
+    expect(page.locator("#output")).to_have_text(expected.output)
+    main = expected.map(expected.main)
+    assert page.locator("#rows bdi").all_inner_texts() == list(main.rows.labels)
+    assert page.locator("#columns bdi").all_inner_texts() == list(main.columns.labels)
+    expect(page.locator("#measured")).to_have_text(expected.trust.sentence)
+    page.locator("#rows bdi").nth(1).hover()
+    weights = main.head(None)[1]
+    best = int(weights.argmax())
+    expect(page.locator("#readout")).to_have_text(
+        f"‘{main.rows.labels[1]}’ → ‘{main.columns.labels[best]}’ {weights[best]:.2f}"
+    )
+    assert darkest(page) == best
+    page.select_option("#head", "1")
+    assert darkest(page) == int(main.head(1)[1].argmax())
+    page.select_option("#site", "0")
+    encoder = expected.maps[0]
+    assert page.locator("#rows bdi").all_inner_texts() == list(encoder.rows.labels)
+    assert darkest(page) == int(encoder.head(1)[0].argmax())
+
+
+def darkest(page: Page) -> int:
+    """Which word of the second line has the strongest colour."""
+    shades = page.locator("#columns bdi").evaluate_all(
+        "words => words.map((word) => word.style.background.match(/\\d+/g).map(Number))"
+    )
+    return int(np.argmin(np.sum(shades, axis=1)))
+
+
+def test_the_answer_is_written_while_it_arrives(server: Served, open_page) -> None:
+    page = open_page(server)
+    page.evaluate(
+        """() => {
+          window.seen = [];
+          new MutationObserver(() => window.seen.push(document.getElementById("output").textContent))
+            .observe(document.getElementById("output"), { childList: true });
+        }"""
+    )
+    page.select_option("#search", "greedy")
+    ask(page, "五六七八九")
+    seen = [text for text in page.evaluate("window.seen") if text]
+    assert len(set(seen)) > 2
+    assert all(seen[-1].startswith(text) for text in seen)
+
+
+def test_settings_reach_the_search(server: Served, open_page, offline) -> None:
+    page = open_page(server)
+    page.click("#more")
+    page.fill("#settings input[name=max_length]", "2")
+    page.fill("#settings input[name=must_include]", "seven")
+    ask(page, "一二三")
+    expected = offline["numbers"].predict("一二三", max_length=2, must_include=["seven"]).text
+    expect(page.locator("#output")).to_have_text(expected)
+    page.fill("#settings input[name=must_include]", "nonsense")
+    expect(page.locator("#fault")).to_contain_text("'nonsense' has characters the vocabulary does not know")
+    expect(page.locator("#picture")).to_be_hidden()
+
+
+def test_a_classifier_shows_labels_and_words(server: Served, open_page, offline) -> None:
+    page = open_page(server)
+    page.select_option("#model", "films")
+    ask(page, "good film 3")
+    expected = offline["films"].predict("good film 3")
+    expect(page.locator("#output")).to_have_text(expected.text)
+    ranked = sorted(expected.probabilities.items(), key=lambda pair: -pair[1])
+    expect(page.locator("#labels li").first).to_have_text(f"{ranked[0][0]}{ranked[0][1]:.3f}")
+    assert page.locator("#columns bdi").all_inner_texts() == ["good", "film", "3", "</s>"]
+    expect(page.locator("#search")).to_be_hidden()
+
+
+def test_everything_goes_without_a_mouse(server: Served, open_page) -> None:
+    page = open_page(server)
+    page.keyboard.type("一二三")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#picture:not([hidden])")
+    reached = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.parentElement.id"))
+    assert [name for name in reached if name in ("send", "site", "head", "rows", "columns")] == [
+        "send",
+        "site",
+        "head",
+        "rows",
+        "columns",
+    ]
+    page.locator("#rows bdi[tabindex='0']").focus()
+    page.keyboard.press("End")
+    assert page.evaluate("document.activeElement.textContent") == "</s>"
+    before = page.locator("#readout").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#readout").inner_text() != before
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.parentElement.id") == "columns"
+    page.keyboard.press("]")
+    expect(page.locator("#head option:checked")).to_have_text("head 1")
+
+
+def test_chinese_by_the_browser_and_by_the_switch(server: Served, open_page) -> None:
+    page = open_page(server, locale="zh-CN")
+    expect(page.locator("#send")).to_have_text("提交")
+    ask(page, "一二三")
+    expect(page.locator("#looked")).to_have_text("模型看了哪里")
+    page.get_by_role("button", name="English").click()
+    expect(page.locator("#looked")).to_have_text("What the model looked at")
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_hostile_texts_names_and_labels_are_shown_and_not_executed(hostile: Served, open_page) -> None:
+    page = open_page(hostile)
+    for name in page.locator("#model option").all_inner_texts():
+        page.select_option("#model", name)
+        for attack in STRINGS[::47]:
+            ask(page, attack)
+    assert sorted(page.locator("#labels bdi").all_inner_texts()) == sorted(LABELS)
+    page.select_option("#model", index=0)
+    page.click("#more")
+    for attack in STRINGS[:100:25]:
+        page.fill("#settings input[name=must_include]", attack)
+        ask(page, "一")
+        expect(page.locator("#fault")).to_contain_text("must_include")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.__pwned") is None
+    assert page.locator("main script, main img, main iframe, main svg, main details").count() == 0
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_nothing_sticks_out_at_any_width(server: Served, open_page, width: int) -> None:
+    page = open_page(server, viewport={"width": width, "height": 800})
+    page.click("#more")
+    ask(page, "一二三四五" * 3)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_script_writes_markup() -> None:
+    for path in Path(__file__).parents[2].glob("src/regard/serve/web/*.js"):
+        source = path.read_text("utf-8")
+        for forbidden in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "Function(",
+        ):
+            assert forbidden not in source, path.name
