@@ -1,6 +1,6 @@
 """The server under load, at full size; every section checks what it counts.
 
-    python bench/serve_load.py [clients batching malformed signals kills canaries page] [--append bench/RESULTS.md]
+    python bench/serve_load.py [SECTION …] [--scale 1] [--append bench/RESULTS.md]
 
 clients    1,000 at once × 20 requests: each its own answer, or 429; memory before and after
 batching   64 clients on a 3+3 model with beam 4, with dynamic batches and one text at a time
@@ -35,13 +35,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import torch
-from hostile import STRINGS, fault, malformed, send
-from served import Served, make_models, sentences, served, until
-from serve.test_hostile import canary_request
 
 import regard
+from hostile import STRINGS, canary_request, fault, malformed, send
+from served import Served, make_models, sentences, served, until
 
-SECTIONS = ("clients", "batching", "malformed", "signals", "kills", "canaries", "page")
 SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
 
 
@@ -130,7 +128,7 @@ def clients(folder: Path, scale: float) -> list[str]:
     assert set(statuses) <= {200, 429}, statuses
     assert after - before < 200, (before, after)
     return [
-        f"{n_clients:,} clients × {n_requests} requests: {statuses[200]:,} answered, each with its own answer; "
+        f"{n_clients:,} clients × {n_requests} requests: {statuses[200]:,} answered, each with its own; "
         f"{statuses[429]:,} told to come back (429); nothing else, nothing hung.",
         f"{sum(statuses.values()) / took:,.0f} requests/s, {statuses[200] / took:,.0f} answers/s; "
         f"p50 {1000 * quantile(waits, 0.5):.0f} ms, p99 {1000 * quantile(waits, 0.99):.0f} ms; "
@@ -163,7 +161,10 @@ def batching(folder: Path, scale: float) -> list[str]:
         await asyncio.gather(*(client(number) for number in range(64)))
         return len(waits) / (time.perf_counter() - began), quantile(waits, 0.5), quantile(waits, 0.99)
 
-    for name, limits in (("one text at a time", {"batch_texts": 1}), ("dynamic batches", {})):
+    for name, limits in (
+        ("one text at a time", {"batch_texts": 1, "wait_seconds": 900}),
+        ("dynamic batches", {}),
+    ):
         with served([model], folder / "log", limits=limits, environment={"OMP_NUM_THREADS": "2"}) as server:
             heard = answers.setdefault(name, {})
             asyncio.run(load(server.port, 5 * min(1, 10 * scale), {}))
@@ -185,7 +186,7 @@ def batching(folder: Path, scale: float) -> list[str]:
 
 
 def large_model(folder: Path) -> Path:
-    """3+3 layers, d 256, 8,000 words, as it is before training; it never ends by itself, so lengths are bound."""
+    """3+3 layers, d 256, 8,000 words, as before training: it never ends by itself, so lengths are bound."""
     rng = random.Random(5)
     words = [f"w{number}" for number in range(8000)]
     lines = [words[at : at + 8] for at in range(0, 8000, 8)]
@@ -277,7 +278,7 @@ def signals(folder: Path, scale: float) -> list[str]:
     assert not lost
     assert max(times) < 10
     return [
-        f"SIGTERM under load × {rounds}: {answered:,} requests, every one accepted before the signal answered, "
+        f"SIGTERM under load × {rounds}: {answered:,} requests, all that came before the signal answered, "
         f"later ones 503; exit 0 after {quantile(times, 0.5):.1f} s (median), {max(times):.1f} s at most."
     ]
 
@@ -298,8 +299,8 @@ def kills(folder: Path, scale: float) -> list[str]:
             backs.append(until(lambda: server.get("/ready").status == 200, 10))
     assert set(statuses) <= {200, 503}, statuses
     return [
-        f"kill −9 of a worker under load × {rounds}: the other model answered meanwhile, the killed one was back "
-        f"within {max(backs):.1f} s after its requests were answered ({dict(statuses)})."
+        f"kill −9 of a worker under load × {rounds}: the other model answered meanwhile, the killed one's "
+        f"requests ended {dict(statuses)}, and it was ready at most {max(backs):.1f} s after that."
     ]
 
 
@@ -335,7 +336,7 @@ def canaries(folder: Path, scale: float) -> list[str]:
     assert (folder / "log").read_text() == ""
     assert set(statuses) <= {200, 404, 422, 429}, statuses
     return [
-        f"{count:,} mixed requests, a secret in every second: {seen:,} answers name their own secret, none another's; "
+        f"{count:,} mixed requests, half with a secret: {seen:,} answers name their own, none another's; "
         f"none in the log or the metrics ({', '.join(f'{k}: {v:,}' for k, v in sorted(statuses.items()))})."
     ]
 
@@ -383,7 +384,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=list(SECTIONS))
+    parser.add_argument("sections", nargs="*", metavar="SECTION", default=list(RUN))
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--append", type=Path)
     options = parser.parse_args()

@@ -176,12 +176,31 @@ ATTACKS = (
     "event: answer\ndata: {}\n\n<b>",
 )
 WRAPPINGS = (
-    "{}", "\u202e{}", "{}\x00", "\u2066{}\u2069", "a\u200b{}", "\r\n{}", "白鹭{}", "👩‍👧{}", "\ufeff{}", "{} {}",
-    "一{}二", "\t{}", "{}'", '{}"', "`{}`", "<<{}>>", "%3C{}%3E", "\\{}", "{}//", "/*{}*/", "&#60;{}", "\u2028{}",
-    "x={}", "[[{}]]", "{}\u0301",
+    "{}", "\u202e{}", "{}\x00", "\u2066{}\u2069", "a\u200b{}", "\r\n{}", "白鹭{}", "👩‍👧{}", "\ufeff{}",
+    "{} {}", "一{}二", "\t{}", "{}'", '{}"', "`{}`", "<<{}>>", "%3C{}%3E", "\\{}", "{}//", "/*{}*/",
+    "&#60;{}", "\u2028{}", "x={}", "[[{}]]", "{}\u0301",
 )  # fmt: skip
 STRINGS = [wrapping.replace("{}", attack) for attack in ATTACKS for wrapping in WRAPPINGS]
 """Five hundred texts that would run if any of them met HTML."""
+
+
+def canary_request(rng: random.Random, secret: str) -> tuple[str, dict[str, Any]]:
+    """One of many requests that carry a secret somewhere."""
+    text = f"{rng.choice(('一', '二三', '四五六', '七八九十'))} {secret}"
+    return rng.choice(
+        [
+            ("/v1/explain", {"model": "numbers", "text": text}),
+            ("/v1/explain", {"model": "films", "text": f"good {secret}"}),
+            ("/v1/translate", {"text": [text, "一二"], "attention": True}),
+            ("/v1/translate", {"text": text, "stream": True}),
+            ("/v1/translate", {"text": "三", "decode": {"must_not": [secret], "beam": 2}}),
+            ("/v1/translate", {"text": "三", "decode": {"must_include": [secret], "beam": 2}}),
+            ("/v1/translate", {"text": "三", "decode": {"prefix": secret}}),
+            ("/v1/translate", {"text": "三", "model": secret}),
+            ("/v1/translate", {"text": "三", secret: 1}),
+            (f"/{secret}", {"text": "三"}),
+        ]
+    )
 
 
 def malformed(count: int, seed: int = 1) -> Iterator[bytes]:

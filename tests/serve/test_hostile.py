@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hostile import fault, malformed, request, send
-from served import Served, sentences
+from hostile import canary_request, fault, malformed, request, send
+from served import Served
 
 
 def test_malformed_requests_are_refused_and_good_ones_answered(server: Served, offline) -> None:
@@ -38,25 +38,6 @@ def test_a_model_name_is_no_path(server: Served, name: str) -> None:
     reply = server.post("/v1/explain", text="a", model=name)
     assert (reply.status, reply.code) == (404, "unknown_model")
     assert name not in reply.json["error"]["message"]
-
-
-def canary_request(rng: random.Random, secret: str) -> tuple[str, dict]:
-    """One of many requests that carry a secret somewhere."""
-    text = f"{rng.choice(sentences(50))} {secret}"
-    return rng.choice(
-        [
-            ("/v1/explain", {"model": "numbers", "text": text}),
-            ("/v1/explain", {"model": "films", "text": f"good {secret}"}),
-            ("/v1/translate", {"text": [text, "一二"], "attention": True}),
-            ("/v1/translate", {"text": text, "stream": True}),
-            ("/v1/translate", {"text": "三", "decode": {"must_not": [secret], "beam": 2}}),
-            ("/v1/translate", {"text": "三", "decode": {"must_include": [secret], "beam": 2}}),
-            ("/v1/translate", {"text": "三", "decode": {"prefix": secret}}),
-            ("/v1/translate", {"text": "三", "model": secret}),
-            ("/v1/translate", {"text": "三", secret: 1}),
-            (f"/{secret}", {"text": "三"}),
-        ]
-    )
 
 
 def test_a_secret_is_seen_by_nobody_else(server: Served) -> None:

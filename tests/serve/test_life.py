@@ -69,7 +69,7 @@ def test_limits_are_shown() -> None:
 @pytest.fixture(scope="module")
 def narrow(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One text at a time, and few may wait."""
-    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 20_000}
+    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 80_000}
     with served(models[:1], tmp_path_factory.mktemp("narrow") / "log", limits=limits) as running:
         yield running
 
@@ -89,7 +89,7 @@ def test_a_full_queue_says_when_to_come_back(narrow: Served) -> None:
 
 def test_attention_is_admitted_by_its_bytes(narrow: Served) -> None:
     reply = narrow.post("/v1/translate", text=["一" * 16] * 4, attention=True)
-    assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 20_000)
+    assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 80_000)
     assert narrow.post("/v1/explain", text="一").status == 200
 
 

@@ -106,7 +106,7 @@ def test_a_replay_tells_what_was_predicted(task: Classify) -> None:
         told_1T = task.replay(model, task.force(example, prediction))
     assert told_1T.shape == (1, 1)
     assert told_1T.exp().item() == pytest.approx(prediction.probability, rel=1e-5)
-    batch = task.leave_out(task.force(example, prediction))
+    batch = task.leave_out(task.force(example, prediction), range(4))
     a, _, funny, film, end = example.tokens.tolist()
     assert batch.tokens_BT[1].tolist() == [a, funny, film, end]
     assert batch.tokens_BT.shape == (4, 4)

@@ -263,11 +263,13 @@ def test_a_replay_tells_what_the_search_had_found(task: Translate, config: Any) 
 def test_leaving_out_takes_away_each_piece_once(task: Translate) -> None:
     (example,) = task.encode([row("the grey fog")])
     _, (prediction,), _ = predicted(task, ["the grey fog"])
-    batch = task.leave_out(task.force(example, prediction))
+    forced = task.force(example, prediction)
+    batch = task.leave_out(forced, range(3))
     the, grey, fog, end = example.source.tolist()
     assert batch.source_BK.tolist() == [[grey, fog, end], [the, fog, end], [the, grey, end]]
     assert batch.source_lengths_B.tolist() == [3, 3, 3]
     assert batch.target_BT.shape == batch.labels_BT.shape == (3, len(prediction.ids) + 1)
+    assert task.leave_out(forced, range(1, 3)).source_BK.tolist() == batch.source_BK[1:].tolist()
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "char", "word"])

@@ -19,6 +19,8 @@ from regard.tasks.task import Task, evaluating
 
 MAX_MEASURED = 128
 """Pieces of the longest input whose maps are rated; beyond it the reader's patience would end."""
+LEFT_OUT_TOGETHER = 16
+"""Replays at once: each holds a number for every word of the vocabulary and every token of the answer."""
 
 
 def explain(
@@ -56,9 +58,8 @@ def explain(
         ] or maps
         main, trust = looks_out[-1], None
         if main.rows is not main.columns and 2 < len(main.columns) <= MAX_MEASURED:
-            best, trust = rate(
-                [m.head(None) for m in looks_out], _changes(task, model, batch, told_T, device)
-            )
+            change_KT = _changes(task, model, batch, told_T, len(main.columns) - 1)
+            best, trust = rate([m.head(None) for m in looks_out], change_KT)
             main = looks_out[best]
     return Explanation(
         task=task.kind,
@@ -72,10 +73,10 @@ def explain(
 
 
 def _changes(
-    task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, told_T: Tensor, device: torch.device
+    task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, told_T: Tensor, n_pieces: int
 ) -> np.ndarray:
     """What each answer token loses, in log-probability, without each input piece: (pieces, tokens)."""
-    change_KT: np.ndarray = (
-        (told_T - task.replay(model, task.leave_out(batch).to(device))).float().cpu().numpy()
-    )
+    parts = [range(at, min(at + LEFT_OUT_TOGETHER, n_pieces)) for at in range(0, n_pieces, LEFT_OUT_TOGETHER)]
+    told_KT = torch.cat([task.replay(model, task.leave_out(batch, pieces)) for pieces in parts])
+    change_KT: np.ndarray = (told_T - told_KT).float().cpu().numpy()
     return change_KT

@@ -15,6 +15,8 @@ from regard.serve.refused import RefusedError, unavailable, unknown_model
 
 WEIGHT_BYTES = 12
 """Of one attention weight: as computed, as kept, and as written."""
+SCORE_BYTES = 16 * 8
+"""Of one word at one place of an answer, in the 16 replays at once that measure how far to trust weights."""
 FLUSH_SECONDS = 1.0
 """Kept of the time to stop, so that the last answers still reach their clients."""
 
@@ -132,4 +134,5 @@ def _attention_bytes(about: dict[str, Any], text: str) -> int:
     side: int = about["max_length"] + 2
     source = min(len(text) + 2, side)
     heads: int = about["heads"]
-    return heads * side * source * WEIGHT_BYTES
+    vocabulary: int = about["vocabulary"]
+    return heads * side * source * WEIGHT_BYTES + vocabulary * min(side, 2 * source + 10) * SCORE_BYTES

@@ -19,7 +19,7 @@ class Limits(Config):
     batch_beams: int = Field(512, gt=0, description="texts computed together × hypotheses of each")
     gather_seconds: float = Field(0.004, ge=0, description="an idle model waits so long for company")
     explain_bytes: int = Field(
-        500_000_000, gt=0, description="estimated bytes of attention at once, by model"
+        1_000_000_000, gt=0, description="estimated bytes of attention at once, by model"
     )
     wait_seconds: float = Field(60, gt=0, description="from the request to its answer; then it is given up")
     compute_seconds: float = Field(60, gt=0, description="for a batch; then its worker is started anew")

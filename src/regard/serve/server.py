@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -21,12 +22,37 @@ from regard.serve.limits import LIMITS, Limits
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 MOST_HEADER_BYTES = 16_384
+HEAD_SECONDS = 10.0
+"""From the first byte of a request, or the connection, to the end of its head."""
 NOTICE_SECONDS = 0.5
 """From the signal on so long it still listens and says 503, so that whoever balances load sees it."""
 
 
 class Protocol(H11Protocol):
-    """What is not HTTP is refused in JSON too."""
+    """What is not HTTP is refused in JSON too; who sends a head byte by byte is not waited for."""
+
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._patience = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._lose_patience(None)
+        elif self._patience is None:
+            self._lose_patience(self.loop.call_later(HEAD_SECONDS, self.transport.close))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lose_patience(None)
+        super().connection_lost(exc)
+
+    def _lose_patience(self, later: asyncio.TimerHandle | None) -> None:
+        """At another time, or never."""
+        if self._patience is not None:
+            self._patience.cancel()
+        self._patience = later
 
     def send_400_response(self, msg: str) -> None:
         body = b'{"error": {"code": "not_http", "message": "this is not a request in HTTP/1.1"}}'

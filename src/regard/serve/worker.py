@@ -54,6 +54,7 @@ class Worker:
             "max_length": trained.task_config.max_length,
             "decode": None if decode is None else decode.model_dump(mode="json"),
             "heads": heads,
+            "vocabulary": max(trained.task.dims.target_vocab, trained.task.dims.classes),
         }
 
     def replies(self, ask: Message) -> Iterator[Message]:

@@ -230,13 +230,13 @@ class Classify:
         log_probs_BC = torch.log_softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1)
         return log_probs_BC.gather(1, batch.labels_B[:, None])
 
-    def leave_out(self, batch: Texts) -> Texts:
-        n_pieces = int(batch.lengths_B[0]) - 1
+    def leave_out(self, batch: Texts, pieces: range) -> Texts:
+        n = len(pieces)
         return Texts(
-            without_each(batch.tokens_BT, n_pieces),
-            (batch.lengths_B - 1).expand(n_pieces),
-            batch.labels_B.expand(n_pieces),
-            batch.examples * n_pieces,
+            without_each(batch.tokens_BT, pieces),
+            (batch.lengths_B - 1).expand(n),
+            batch.labels_B.expand(n),
+            batch.examples * n,
         )
 
     def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:

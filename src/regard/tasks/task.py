@@ -158,8 +158,8 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
     def replay(self, model: nn.Module, batch: Ba) -> Tensor:
         """Log-probabilities of what is forced: one per predicted token (or one per label)."""
 
-    def leave_out(self, batch: Ba) -> Ba:
-        """The forced batch once per input piece, without that piece."""
+    def leave_out(self, batch: Ba, pieces: range) -> Ba:
+        """The forced batch once per input piece of these, without that piece."""
 
     def grounds(self, example: Ex, prediction: Pr) -> dict[str, Ground]:
         """What attention maps are between: "source", "target", "summary" …"""
@@ -176,11 +176,12 @@ def padded(sequences: Sequence[Ints]) -> Tensor:
     return torch.from_numpy(rows)
 
 
-def without_each(tokens_1T: Tensor, n_pieces: int) -> Tensor:
-    """n rows: the tokens without the first, without the second, … without the n-th."""
+def without_each(tokens_1T: Tensor, pieces: range) -> Tensor:
+    """A row for each of these pieces: the tokens without it."""
     length = tokens_1T.shape[1]
-    keep_BT = ~torch.eye(n_pieces, length, dtype=torch.bool, device=tokens_1T.device)
-    return tokens_1T.expand(n_pieces, -1)[keep_BT].view(n_pieces, length - 1)
+    left_out_B = torch.tensor(pieces, device=tokens_1T.device)
+    keep_BT = torch.arange(length, device=tokens_1T.device) != left_out_B[:, None]
+    return tokens_1T.expand(len(pieces), -1)[keep_BT].view(len(pieces), length - 1)
 
 
 @contextmanager

@@ -298,14 +298,14 @@ class Translate:
         log_probs_BTV = torch.log_softmax(logits_NV, dim=-1).view(n_rows, length, -1)
         return log_probs_BTV.gather(2, batch.labels_BT[..., None]).squeeze(-1)
 
-    def leave_out(self, batch: Pairs) -> Pairs:
-        n_pieces = int(batch.source_lengths_B[0]) - 1
+    def leave_out(self, batch: Pairs, pieces: range) -> Pairs:
+        n = len(pieces)
         return Pairs(
-            without_each(batch.source_BK, n_pieces),
-            (batch.source_lengths_B - 1).expand(n_pieces),
-            batch.target_BT.expand(n_pieces, -1),
-            batch.labels_BT.expand(n_pieces, -1),
-            batch.examples * n_pieces,
+            without_each(batch.source_BK, pieces),
+            (batch.source_lengths_B - 1).expand(n),
+            batch.target_BT.expand(n, -1),
+            batch.labels_BT.expand(n, -1),
+            batch.examples * n,
         )
 
     def grounds(self, example: Pair, prediction: Translation) -> dict[str, Ground]:
