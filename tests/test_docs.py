@@ -24,7 +24,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("src/**/*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 EXAMPLES = sorted(path.name for path in ROOT.glob("examples/*.py"))
-KNOWN_HOSTS = {"semver.org"}
+KNOWN_HOSTS = {"semver.org", "127.0.0.1:8000", "127.0.0.1:8000;", "app.example.org`"}
 
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
