@@ -19,6 +19,8 @@ from served import Served, sentences, served, until
 
 SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
 """A search that takes a tiny model a moment."""
+BACK = 60
+"""Seconds for a new worker even on a machine that tests in parallel; bench/serve_load.py measures it."""
 
 
 def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
@@ -70,6 +72,7 @@ def test_limits_are_shown() -> None:
 def narrow(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One text at a time, and few may wait."""
     limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 80_000}
+    limits |= {"head_seconds": 1, "body_seconds": 1}
     with served(models[:1], tmp_path_factory.mktemp("narrow") / "log", limits=limits) as running:
         yield running
 
@@ -103,6 +106,23 @@ def open_request(server: Served, **fields: Any) -> socket.socket:
     return connection
 
 
+def test_slow_clients_are_not_waited_for(narrow: Served) -> None:
+    with socket.create_connection(("127.0.0.1", narrow.port)) as slow:
+        slow.settimeout(5)
+        slow.sendall(b"POST /v1/translate HTTP/1.1\r\nHost: loc")
+        assert slow.recv(100) == b""
+    with open_request(narrow, text="一") as kept:
+        assert kept.recv(10_000).startswith(b"HTTP/1.1 200")
+        kept.sendall(b"GET /hea")
+        kept.settimeout(5)
+        assert kept.recv(100) == b""
+    head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{narrow.port}\r\nContent-Length: 9\r\n"
+    with socket.create_connection(("127.0.0.1", narrow.port)) as slow:
+        slow.settimeout(15)
+        slow.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
 def test_who_leaves_is_not_worked_for(narrow: Served) -> None:
     before = narrow.metric("regard_dropped_texts_total")
     computed = narrow.metric("regard_batch_texts_sum")
@@ -132,15 +152,14 @@ def test_a_killed_worker_comes_back_and_the_others_serve(models: list[Path], tmp
         os.kill(victim, signal.SIGKILL)
         assert running.post("/v1/classify", text="good film").status == 200
         assert {answer.result().status for answer in asked} <= {200, 503}
-        took = until(lambda: running.get("/ready").status == 200, 10)
-        assert took < 10
+        until(lambda: running.get("/ready").status == 200, BACK)
         assert running.worker("numbers") not in (victim, None)
         assert running.post("/v1/translate", text="一").status == 200
         assert running.metric("regard_lost_workers_total") == 1
         idle = running.worker("films")
         os.kill(idle, signal.SIGKILL)
         until(lambda: running.get("/ready").status == 503, 5)
-        until(lambda: running.get("/ready").status == 200, 10)
+        until(lambda: running.get("/ready").status == 200, BACK)
     assert (tmp_path / "log").read_text() == ""
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -51,6 +52,7 @@ def application(engine: Engine) -> FastAPI:
         version=__version__,
         description="Attention models as a service: their answers, and what they attended to.",
         docs_url=None,
+        redirect_slashes=False,
         redoc_url=None,
         responses=REFUSALS,
         telemetry=SILENT,
@@ -184,17 +186,11 @@ async def _gone(request: Request) -> None:
 
 async def _events(lane: Lane, job: Job, engine: Engine) -> AsyncIterator[str]:
     """Server-sent events; closing this generator, as a vanished client does, ends the work."""
+    end = time.monotonic() + engine.limits.wait_seconds
     try:
-        async with asyncio.timeout(engine.limits.wait_seconds):
-            while True:
-                part = asyncio.create_task(job.parts.get())
-                either: set[asyncio.Future[Any]] = {part, job.answer}
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-                if not part.done():
-                    part.cancel()
-                    yield _event("answer", {"model": lane.name, "answer": await job.answer})
-                    return
-                yield _event("text", {"text": part.result()})
+        while (part := await asyncio.wait_for(job.parts.get(), end - time.monotonic())) is not None:
+            yield _event("text", {"text": part})
+        yield _event("answer", {"model": lane.name, "answer": await job.answer})
     except RefusedError as refusal:
         yield _event("error", refusal.to_json())
     except TimeoutError:

@@ -26,12 +26,13 @@ class Job:
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
     """Cancelled when nobody waits for it any more."""
-    parts: "asyncio.Queue[str]" = field(default_factory=asyncio.Queue)
-    """Of a stream: how the answer begins, whenever more of it is certain."""
+    parts: "asyncio.Queue[str | None]" = field(default_factory=asyncio.Queue)
+    """Of a stream: how the answer begins, whenever more of it is certain; None when there is an answer."""
     tries: int = 0
     born: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
+        self.answer.add_done_callback(lambda _: self.parts.put_nowait(None))
         self.company = f"{self.packed} {json.dumps(self.decode, sort_keys=True)}"
         """Texts with the same may be computed together."""
 

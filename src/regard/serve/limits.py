@@ -6,6 +6,7 @@ from regard.config import Config
 
 
 class Limits(Config):
+    head_seconds: float = Field(10, gt=0, description="seconds a client may take to send a request's head")
     body_bytes: int = Field(1_000_000, gt=0, description="bytes of a request's body")
     body_seconds: float = Field(30, gt=0, description="seconds a client may take to send it")
     texts: int = Field(64, gt=0, description="texts in a request")

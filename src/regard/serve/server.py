@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import h11
 from uvicorn import Config, Server
@@ -22,8 +23,6 @@ from regard.serve.limits import LIMITS, Limits
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 MOST_HEADER_BYTES = 16_384
-HEAD_SECONDS = 10.0
-"""From the first byte of a request, or the connection, to the end of its head."""
 NOTICE_SECONDS = 0.5
 """From the signal on so long it still listens and says 503, so that whoever balances load sees it."""
 
@@ -35,24 +34,27 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._patience = self.loop.call_later(HEAD_SECONDS, transport.close)
+        self._patience = self._later()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._lose_patience(None)
+            self._wait_for_ever()
         elif self._patience is None:
-            self._lose_patience(self.loop.call_later(HEAD_SECONDS, self.transport.close))
+            self._patience = self._later()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lose_patience(None)
+        self._wait_for_ever()
         super().connection_lost(exc)
 
-    def _lose_patience(self, later: asyncio.TimerHandle | None) -> None:
-        """At another time, or never."""
+    def _later(self) -> asyncio.TimerHandle:
+        guard: Any = self.config.app
+        return self.loop.call_later(guard.limits.head_seconds, self.transport.close)
+
+    def _wait_for_ever(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
-        self._patience = later
+            self._patience = None
 
     def send_400_response(self, msg: str) -> None:
         body = b'{"error": {"code": "not_http", "message": "this is not a request in HTTP/1.1"}}'
@@ -192,6 +194,6 @@ def _uvicorn(app: Guard, limits: Limits) -> Config:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=10,
-        timeout_graceful_shutdown=int(limits.stop_seconds),
+        timeout_graceful_shutdown=int(limits.stop_seconds - 1),
         h11_max_incomplete_event_size=MOST_HEADER_BYTES,
     )
