@@ -16,12 +16,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from regard.attention.mask import FULL, Mask
+from regard.attention.mask import FULL, Mask, Rows
 from regard.attention.score import ScaledDot, Score
 from regard.attention.short import attend_few, is_short
 from regard.attention.tap import Tap
 
-Bias = Callable[[range], Tensor]
+Bias = Callable[[Rows], Tensor]
 """The additive scores (B or 1, H, Q, K) of some query rows."""
 
 SCALED_DOT = ScaledDot()
@@ -47,7 +47,7 @@ def attend(
     n_queries, n_keys = q_BHQE.shape[2], k_BGKE.shape[2]
     mask = mask.for_queries(n_queries)
     if tap is not None:
-        rows = range(n_queries)
+        rows = Rows(0, n_queries)
         return _explicit(q_BHQE, k_BGKE, v_BGKW, score, mask, bias, tap, dropout, rows, n_queries)
     dot = score.as_dot(q_BHQE)
     if dot is not None and dropout == 0.0:
@@ -64,7 +64,7 @@ def attend(
 def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias | None) -> Tensor:
     (n_queries, d_key), (n_keys, d_value) = q.shape[2:], v.shape[2:]
     if bias is None and is_short(q, n_keys):
-        keep, live = _split(mask.dense(range(n_queries), n_queries, n_keys, q.device))
+        keep, live = _split(mask.dense(Rows(0, n_queries), n_queries, n_keys, q.device))
         out = attend_few(q, k, v, scale, keep)
         return out if live is None else out * live
     if d_key < d_value:  # zeros change no dot product; unequal widths would leave the kernel
@@ -73,7 +73,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias
         v = F.pad(v, (0, d_key - d_value))
     gqa = k.shape[1] != q.shape[1]
 
-    def kernel(q: Tensor, k: Tensor, v: Tensor, rows: range) -> Tensor:
+    def kernel(q: Tensor, k: Tensor, v: Tensor, rows: Rows) -> Tensor:
         extra, live = _split(mask.dense(rows, n_queries, n_keys, q.device))
         if bias is not None:
             extra_scores = bias(rows).to(q.dtype)
@@ -85,7 +85,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias
         # is_causal aligns queries to the *start* of the keys, so it is right only when Q = K
         out = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=gqa)
     elif bias is None and not mask.by_query:
-        out = kernel(q, k, v, range(n_queries))
+        out = kernel(q, k, v, Rows(0, n_queries))
     else:
         per_row = q.shape[0] * (1 if bias is None else q.shape[1]) * n_keys
         out = _tiled(kernel, (q, k, v), per_row)
@@ -109,7 +109,7 @@ def _explicit(
     bias: Bias | None,
     tap: Tap | None,
     dropout: float,
-    rows: range,
+    rows: Rows,
     n_queries: int,
 ) -> Tensor:
     group = q.shape[1] // k.shape[1]
@@ -130,7 +130,7 @@ def _explicit(
 
 
 def _tiled(
-    kernel: Callable[[Tensor, Tensor, Tensor, range], Tensor],
+    kernel: Callable[[Tensor, Tensor, Tensor, Rows], Tensor],
     qkv: tuple[Tensor, Tensor, Tensor],
     elements_per_row: int,
 ) -> Tensor:
@@ -142,13 +142,13 @@ def _tiled(
     if torch.is_grad_enabled():
         again = kernel
 
-        def kernel(q: Tensor, k: Tensor, v: Tensor, rows: range) -> Tensor:
+        def kernel(q: Tensor, k: Tensor, v: Tensor, rows: Rows) -> Tensor:
             out: Tensor = checkpoint(again, q, k, v, rows, use_reentrant=False)
             return out
 
     return torch.cat([kernel(q[:, :, rows.start : rows.stop], k, v, rows) for rows in tiles], dim=2)
 
 
-def _tiles(n_queries: int, height: int) -> Iterator[range]:
+def _tiles(n_queries: int, height: int) -> Iterator[Rows]:
     for start in range(0, max(n_queries, 1), height):
-        yield range(start, min(start + height, n_queries))
+        yield Rows(start, min(start + height, n_queries))

@@ -7,10 +7,17 @@ fewer queries than keys (a cache), the queries are the *last* positions of the k
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+
+class Rows(NamedTuple):
+    """Neighbouring query rows. Not a range: while a graph is exported, lengths are symbols."""
+
+    start: int
+    stop: int
 
 
 class Part(Protocol):
@@ -107,7 +114,7 @@ class Mask:
     def by_query(self) -> bool:
         return any(part.by_query for part in self.parts)
 
-    def dense(self, rows: range, n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
+    def dense(self, rows: Rows, n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
         """keep_B1QK for these query rows (B and Q may be 1 and broadcast), or None for everything."""
         if not self.parts:
             return None

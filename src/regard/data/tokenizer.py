@@ -64,6 +64,11 @@ class Tokenizer:
         """Whether both cut any text into the same ids."""
         return bool(self._inner.to_str() == other._inner.to_str())
 
+    @property
+    def names(self) -> list[str]:
+        """Every piece as tokenizer.json has it, by id."""
+        return [self._inner.id_to_token(i) or "" for i in range(len(self))]
+
     def encode(self, text: str) -> Encoded:
         """Unigram fuses neighbouring characters that it spells in bytes: each byte gets its own one again."""
         refuse_surrogates([text])
@@ -101,7 +106,7 @@ class Tokenizer:
 
         A byte of a longer character is written as Python does in `surrogateescape`.
         """
-        names = [self._inner.id_to_token(i) or "" for i in range(len(self))]
+        names = self.names
         if isinstance(self._inner.model, models.WordPiece):
             names = [name.removeprefix("##") if name.startswith("##") else f" {name}" for name in names]
         names[: len(SPECIALS)] = [""] * len(SPECIALS)

@@ -1,0 +1,147 @@
+"""A model leaves for another engine: written, loaded there, and proven to answer as it does here, or removed.
+
+`hf.write`, `ct2.write` and `onnx.write` make the folder and nothing more; `export` adds the proof.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from torch import nn
+
+from regard import durable
+from regard.errors import RunError, did_you_mean
+from regard.export import ct2, here, hf, onnx
+from regard.export.parity import ENOUGH, Comparison, Engine, Report, Tick, compare, require
+from regard.models import ModelConfig, RNNSeq2Seq, Transformer, TransformerConfig
+from regard.tasks import AnyTask, Classify, Translate
+from regard.tasks.task import evaluating
+from regard.tasks.translate import TextTally
+
+Goal = Literal["hf", "ct2", "onnx"]
+
+__all__ = ["Goal", "Report", "export"]
+
+
+def export(
+    task: AnyTask,
+    model: nn.Module,
+    config: ModelConfig,
+    folder: Path,
+    to: str,
+    texts: Sequence[str],
+    *,
+    references: Sequence[str] | None = None,
+    int8: bool = False,
+    tick: Tick = lambda done: None,
+) -> Report:
+    """Write `folder` for another engine and prove it on `texts`; RunError, and no folder, if they differ.
+
+    `references`, as many as texts, give int8 a BLEU on both sides.
+    """
+    if to not in get_args(Goal):
+        raise RunError(f"{to}: not an engine to export to{did_you_mean(to, get_args(Goal))}")
+    if int8 and to != "ct2":
+        raise RunError(f"{to}: has no int8 here; export to ct2 for that")
+    if folder.exists():
+        raise RunError(f"{folder}: already exists; choose another")
+    asked = [i for i, text in enumerate(texts) if text.strip()]
+    if not asked:
+        raise RunError(f"{to}: an export is checked on texts, and there are none; give some")
+    told = None if references is None else [references[i] for i in asked]
+    job = _Job(task, model, config, to, [texts[i] for i in asked], told, tick)
+    found: list[Report] = []
+
+    def fill(partial: Path) -> None:
+        if int8:  # first without rounding, as only then a difference means a mistake
+            exact = partial / "exact"
+            exact.mkdir()
+            job.prove(exact)
+            durable.clear(exact)
+        found.append(job.prove(partial, int8=int8))
+
+    try:
+        with evaluating(model):
+            durable.write_folder(folder, fill)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written ({error.strerror}); make room, or choose another") from None
+    return replace(found[0], folder=folder)
+
+
+class _Job:
+    """One model on its way."""
+
+    def __init__(
+        self,
+        task: AnyTask,
+        model: nn.Module,
+        config: ModelConfig,
+        to: str,
+        texts: list[str],
+        references: list[str] | None,
+        tick: Tick,
+    ) -> None:
+        self.task, self.model, self.config, self.to = task, model, config, to
+        self.texts, self.references, self.tick = texts, references, tick
+
+    def prove(self, folder: Path, *, int8: bool = False) -> Report:
+        ours, theirs = self._write(folder, int8=int8)
+        tokens = next(iter(self.task.tokenizers.values())).ids(self.texts)
+        found = compare(ours, theirs, self.texts, [len(ids) + 1 for ids in tokens], self.tick)
+        if not int8:
+            require(found, theirs.name)
+        return Report(
+            folder,
+            theirs.name,
+            len(self.texts),
+            found.identical,
+            found.difference,
+            found.speed_here,
+            found.speed_there,
+            sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+            *(self._bleu(found) if int8 else ()),
+            notes=tuple(self._notes(found)),
+        )
+
+    def _write(self, folder: Path, *, int8: bool) -> tuple[Engine, Engine]:
+        """The folder, and both sides ready to be compared."""
+        task, model, config = self.task, self.model, self.config
+        if isinstance(task, Classify) and self.to == "onnx":
+            onnx.write_classifier(task, model, folder)
+            return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)
+        if not isinstance(task, Translate):
+            raise _only_onnx(self.to, f"a {task.kind} model")
+        assert isinstance(model, Transformer | RNNSeq2Seq)
+        if self.to == "onnx":
+            onnx.write(task, model, folder)
+            return here.Translator(task, model, beam=1), onnx.Engine(folder, task)
+        if not (isinstance(model, Transformer) and isinstance(config, TransformerConfig)):
+            raise _only_onnx(self.to, "a recurrent model")
+        beam = task.config.decode.beam
+        if self.to == "hf":
+            hf.write(task, model, config, folder)
+            return here.Translator(task, model, beam), hf.Engine(folder, task, beam)
+        ct2.write(task, model, config, folder, int8=int8)
+        ours = here.Translator(task, model, beam, closes_first=True)
+        return ours, ct2.Engine(folder, task, beam, int8=int8)
+
+    def _bleu(self, found: Comparison) -> tuple[float, ...]:
+        if self.references is None or not isinstance(self.task, Translate):
+            return ()
+        tokenize, references = self.task.config.bleu_tokenize, self.references
+        sides = (found.answers_here, found.answers_there)
+        return tuple(
+            TextTally(tokenize, [answer.text for answer in side], references).metrics()["bleu"] for side in sides
+        )
+
+    def _notes(self, found: Comparison) -> list[str]:
+        n_texts, n_cut = len(self.texts), len(self.texts) - found.n_whole
+        few = f"checked on {n_texts} texts only; {ENOUGH} or more say more"
+        cut = f"{n_cut} answers did not end by themselves; only their probabilities were compared"
+        return [note for note, holds in ((few, n_texts < ENOUGH), (cut, n_cut > 0)) if holds]
+
+
+def _only_onnx(to: str, what: str) -> RunError:
+    where = {"hf": "Hugging Face's models", "ct2": "CTranslate2"}[to]
+    return RunError(f"{to}: {what} has no counterpart in {where}; export to onnx")

@@ -1,0 +1,154 @@
+"""Models as graphs without Python: one that reads a source, one that takes a step.
+
+Every tensor of a decoder's state has a name; the reading graph gives all of them, the step takes all and gives
+back those that change. So whoever runs the graphs needs to know nothing about the model.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention import Growing, Static
+from regard.layers.recurrent import N_GATES, NETWORKS, CellKind, Recurrent
+from regard.models import RNNSeq2Seq, Transformer, rnn_seq2seq, transformer
+
+State = dict[str, Tensor]
+CHANGING = ("past", "cell", "fed")
+"""How the names of tensors begin that are others after a step."""
+
+
+class Read(nn.Module):
+    """tokens_BK, lengths_B → the tensors of the state before the first piece."""
+
+    def __init__(self, model: Transformer | RNNSeq2Seq) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens_BK: Tensor, lengths_B: Tensor) -> tuple[Tensor, ...]:
+        return tuple(named(self.model, self.model.start(tokens_BK, lengths_B)).values())
+
+
+class Step(nn.Module):
+    """last_B, lengths_B and the state's tensors → logits_BV and the tensors that changed."""
+
+    def __init__(self, model: Transformer | RNNSeq2Seq, names: Sequence[str]) -> None:
+        super().__init__()
+        self.model, self.names = model, tuple(names)
+
+    def forward(self, last_B: Tensor, lengths_B: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        model: Any = self.model
+        held = dict(zip(self.names, tensors, strict=True))
+        logits_BV, state = model.step(last_B, _state(model, held, lengths_B))
+        after = named(model, state)
+        return logits_BV, *(after[name] for name in self.names if name.startswith(CHANGING))
+
+
+def named(model: Transformer | RNNSeq2Seq, state: Any) -> State:
+    """A decoder's state as tensors by name; the past of a Transformer that has none yet is of length 0."""
+    if isinstance(model, Transformer):
+        past = state.past or tuple(_nothing_like(memory) for memory in state.memory)
+        return {
+            f"{kind}_{part}_{layer}": tensor
+            for kind, caches in (("memory", state.memory), ("past", past))
+            for layer, cache in enumerate(caches)
+            for part, tensor in (("k", cache.k_BGKE), ("v", cache.v_BGKW))
+        }
+    found: State = {"summary": state.memory.summary_BD, "fed": state.fed_BD}
+    if state.memory.states is not None:
+        found |= {"memory_k": state.memory.states.k_BGKE, "memory_v": state.memory.states.v_BGKW}
+    for layer, parts in enumerate(state.layers):
+        found |= {f"cell_{layer}_{number}": part for number, part in enumerate(parts)}
+    return found
+
+
+def _state(model: Transformer | RNNSeq2Seq, held: State, lengths_B: Tensor) -> Any:
+    """The inverse of `named`."""
+    if isinstance(model, Transformer):
+        n_layers = len(model.decoder.layers)
+        seen = held["past_k_0"].shape[2]
+        positions_1K = torch.arange(seen)[None]
+        memory = (Static(held[f"memory_k_{n}"], held[f"memory_v_{n}"]) for n in range(n_layers))
+        past = (Growing(held[f"past_k_{n}"], held[f"past_v_{n}"], positions_1K) for n in range(n_layers))
+        return transformer.DecoderState(tuple(memory), lengths_B, tuple(past))
+    states = Static(held["memory_k"], held["memory_v"]) if "memory_k" in held else None
+    per_layer = model.cells.n_states // model.cells.n_layers
+    layers = tuple(
+        tuple(held[f"cell_{layer}_{number}"] for number in range(per_layer))
+        for layer in range(model.cells.n_layers)
+    )
+    return rnn_seq2seq.DecoderState(
+        rnn_seq2seq.Memory(states, lengths_B, held["summary"]), layers, held["fed"]
+    )
+
+
+def _nothing_like(memory: Static) -> Growing:
+    return Growing(memory.k_BGKE[:, :, :0], memory.v_BGKW[:, :, :0])
+
+
+def exportable(model: nn.Module) -> Any:
+    """A copy on the CPU whose recurrent layers are ONNX's own: torch's would be unrolled to one length."""
+    copied = copy.deepcopy(model).cpu().float().eval()
+    for parent in list(copied.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, Recurrent):
+                setattr(parent, name, _NativeRecurrent(child))
+    return copied
+
+
+class _NativeRecurrent(nn.Module):
+    """`Recurrent` with ONNX's operators, which know of lengths and number the gates in their own way."""
+
+    OPERATORS: dict[str, tuple[str, tuple[int, ...]]] = {
+        "rnn": ("RNN", (0,)),
+        "gru": ("GRU", (1, 0, 2)),
+        "lstm": ("LSTM", (0, 3, 1, 2)),
+    }
+
+    def __init__(self, recurrent: Recurrent) -> None:
+        super().__init__()
+        network: Any = recurrent.network
+        self.kind: CellKind = next(kind for kind in N_GATES if type(network) is NETWORKS[kind])
+        self.n_directions, self.d_each, self.n_layers = (
+            recurrent.n_directions,
+            network.hidden_size,
+            network.num_layers,
+        )
+        self.operator, gates = self.OPERATORS[self.kind]
+        for layer in range(self.n_layers):
+            ways = [f"l{layer}{suffix}" for suffix in ("", "_reverse")[: self.n_directions]]
+
+            def sorted_gates(name: str, ways: Sequence[str] = ways) -> Tensor:
+                each = [getattr(network, f"{name}_{way}").detach().chunk(len(gates)) for way in ways]
+                return torch.stack([torch.cat([parts[gate] for gate in gates]) for parts in each])
+
+            self.register_buffer(f"enter_{layer}", sorted_gates("weight_ih"))
+            self.register_buffer(f"recur_{layer}", sorted_gates("weight_hh"))
+            biases = [sorted_gates(name) for name in ("bias_ih", "bias_hh")]
+            self.register_buffer(f"bias_{layer}", torch.cat(biases, dim=1))
+
+    def forward(self, x_BTD: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+        x_TBD, lengths = x_BTD.transpose(0, 1), lengths_B.to(torch.int32)
+        n_batch, length = x_BTD.shape[:2]
+        attributes: dict[str, Any] = {
+            "hidden_size": self.d_each,
+            "direction": "bidirectional" if self.n_directions == 2 else "forward",
+        }
+        if self.kind == "gru":
+            attributes["linear_before_reset"] = 1
+        final_shape = (self.n_directions, n_batch, self.d_each)
+        n_finals = 2 if self.kind == "lstm" else 1
+        for layer in range(self.n_layers):
+            weights = (getattr(self, f"{name}_{layer}") for name in ("enter", "recur", "bias"))
+            states, final, *_ = torch.onnx.ops.symbolic_multi_out(
+                self.operator,
+                (x_TBD, *weights, lengths),
+                attributes,
+                dtypes=(torch.float32,) * (1 + n_finals),
+                shapes=((length, self.n_directions, n_batch, self.d_each), *([final_shape] * n_finals)),
+                version=14,
+            )
+            x_TBD = states.transpose(1, 2).flatten(2)
+        return x_TBD.transpose(0, 1), final.transpose(0, 1).flatten(1)

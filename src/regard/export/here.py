@@ -1,0 +1,105 @@
+"""Our side of a comparison."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.data.source import Row
+from regard.data.tokenizer import BOS, EOS, PAD, UNK
+from regard.decode import DecodeConfig
+from regard.export.parity import Answer
+from regard.models import RNNSeq2Seq, Transformer
+from regard.tasks import Classify, Translate
+from regard.tasks.translate import Pair, Pairs
+
+FORBIDDEN = (PAD, UNK, BOS)
+"""What no answer contains."""
+MOST_PIECES = 200
+"""The longest answers that are compared, the end counted."""
+
+
+class Translator:
+    """`beam` hypotheses by probability alone. `closes_first`: what may not come has no share in the
+    probabilities of the rest, as where an engine closes it before the softmax."""
+
+    name = "regard"
+
+    def __init__(
+        self, task: Translate, model: Transformer | RNNSeq2Seq, beam: int, *, closes_first: bool = False
+    ) -> None:
+        self.task, self.model = task, model
+        self.most = most_pieces(task)
+        self.decode = DecodeConfig(
+            beam=beam, length_penalty=0, max_ratio=100, max_length=max(1, self.most - 1)
+        )
+        self._stepper: Any = _ClosesFirst(model) if closes_first else model
+
+    def answer(self, texts: Sequence[str]) -> list[Answer]:
+        examples = self.task.encode(_rows(texts, self.task.roles[0]))
+        batch = self._placed(examples)
+        with torch.inference_mode():
+            state = self.model.start(batch.source_BK, batch.source_lengths_B)
+            sources = [example.source.tolist() for example in examples]
+            found = self.task.writer(self._stepper, state, sources, self.decode, batch.source_BK.device)
+        return [self._answer(best.ids) for best, *_ in found]
+
+    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
+        asked = self.task.encode(_rows(texts, self.task.roles[0]))
+        forced = [
+            Pair(pair.row, pair.source, np.array((BOS, *answer.ids, EOS)))
+            for pair, answer in zip(asked, answers, strict=True)
+        ]
+        with torch.inference_mode():
+            log_probs = self.task.replay(self.model, self._placed(forced)).tolist()
+        return [row[: len(answer.ids) + 1] for row, answer in zip(log_probs, answers, strict=True)]
+
+    def _answer(self, ids: tuple[int, ...]) -> Answer:
+        return Answer(self.task.target.decode(ids), ids, cut=len(ids) + 1 >= self.most)
+
+    def _placed(self, examples: Sequence[Pair]) -> Pairs:
+        return self.task.collate(examples).to(next(self.model.parameters()).device)
+
+
+class Classifier:
+    name = "regard"
+
+    def __init__(self, task: Classify, model: nn.Module) -> None:
+        self.task, self.model = task, model
+
+    def answer(self, texts: Sequence[str]) -> list[Answer]:
+        best = self._log_probs(texts).argmax(dim=-1).tolist()
+        return [Answer(self.task.labels[index], (index,)) for index in best]
+
+    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
+        scores: list[list[float]] = self._log_probs(texts).tolist()
+        return scores
+
+    def _log_probs(self, texts: Sequence[str]) -> Tensor:
+        batch = self.task.collate(self.task.encode(_rows(texts, self.task.roles[0])))
+        batch = batch.to(next(self.model.parameters()).device)
+        with torch.inference_mode():
+            return torch.log_softmax(self.model(batch.tokens_BT, batch.lengths_B).float(), dim=-1)
+
+
+def most_pieces(task: Translate) -> int:
+    return min(task.config.max_length, MOST_PIECES)
+
+
+class _ClosesFirst:
+    def __init__(self, model: Transformer | RNNSeq2Seq) -> None:
+        self.model: Any = model
+
+    def step(self, last_B: Tensor, state: Any) -> tuple[Tensor, Any]:
+        logits_BV, state = self.model.step(last_B, state)
+        logits_BV[:, list(FORBIDDEN)] = -torch.inf
+        return logits_BV, state
+
+    def select(self, state: Any, rows_B: Tensor, sources_B: Tensor | None = None) -> Any:
+        return self.model.select(state, rows_B, sources_B)
+
+
+def _rows(texts: Sequence[str], role: str) -> list[Row]:
+    return [Row({role: text}, "input", number) for number, text in enumerate(texts, 1)]

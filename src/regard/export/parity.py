@@ -1,0 +1,141 @@
+"""The proof of an export: both engines answer the same texts, and each says how likely our answers are.
+
+What is compared is what both can be asked for: beams of the run's width that rank by probability alone, since
+every engine has a length penalty of its own. An answer that we would have cut off at the longest length is
+left out of the share, as engines end it differently; its probability counts all the same.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from regard.data.batching import sorted_batches
+from regard.errors import RunError
+
+TOLERANCE = 1e-3
+"""Of a log-probability: what summing in another order leaves is a tenth of it, a wrong constant far more."""
+LEAST_ALIKE = 0.99
+"""Of the answers: near ties may fall the other way."""
+ENOUGH = 200
+"""Inputs that are asked for."""
+BATCH_TOKENS, BATCH_ROWS = 4096, 64
+
+Tick = Callable[[int], None]
+
+
+class Answer(NamedTuple):
+    text: str
+    ids: tuple[int, ...]
+    cut: bool = False
+
+
+class Engine(Protocol):
+    """Who answers; both sides are one."""
+
+    name: str
+
+    def answer(self, texts: Sequence[str]) -> list[Answer]: ...
+
+    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
+        """The log-probabilities of what an answer consists of, its end included; of a label, all labels'."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an export is worth."""
+
+    folder: Path
+    engine: str
+    n_inputs: int
+    identical: float
+    """The share of answers that are the same to the letter."""
+    difference: float
+    """The largest one, of any log-probability."""
+    speed_here: float
+    speed_there: float
+    """Texts a second."""
+    n_bytes: int
+    bleu_here: float | None = None
+    bleu_there: float | None = None
+    """Where rounding is wanted (int8), and references are known."""
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder),
+            "engine": self.engine,
+            "inputs": self.n_inputs,
+            "identical": round(self.identical, 4),
+            "max_difference": self.difference,
+            "texts_per_second": {"here": round(self.speed_here, 1), "there": round(self.speed_there, 1)},
+            "bytes": self.n_bytes,
+            "bleu": None if self.bleu_here is None else {"here": self.bleu_here, "there": self.bleu_there},
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    n_whole: int
+    """Answers that ended by themselves."""
+    identical: float
+    """Of these; 1 if there are none."""
+    difference: float
+    speed_here: float
+    speed_there: float
+    answers_here: list[Answer]
+    answers_there: list[Answer]
+
+
+def compare(
+    here: Engine, there: Engine, texts: Sequence[str], sizes: Sequence[int], tick: Tick
+) -> Comparison:
+    """`tick` hears of every text three times: answered here, answered there, scored by both."""
+    batches = sorted_batches([(size,) for size in sizes], BATCH_TOKENS, BATCH_ROWS)
+    ours, speed_here = _answered(here, texts, batches, tick)
+    theirs, speed_there = _answered(there, texts, batches, tick)
+    difference = 0.0
+    for batch in batches:
+        asked, said = [texts[i] for i in batch], [ours[i] for i in batch]
+        told = zip(here.score(asked, said), there.score(asked, said), strict=True)
+        difference = max(difference, *(_difference(*pair) for pair in told))
+        tick(len(batch))
+    whole = [i for i, answer in enumerate(ours) if not answer.cut]
+    alike = sum(ours[i][:2] == theirs[i][:2] for i in whole)
+    identical = alike / len(whole) if whole else 1.0
+    return Comparison(len(whole), identical, difference, speed_here, speed_there, ours, theirs)
+
+
+def require(found: Comparison, engine: str) -> None:
+    """RunError unless both sides said the same."""
+    if not (found.difference <= TOLERANCE and found.identical >= LEAST_ALIKE):
+        raise RunError(
+            f"{engine}: what was written does not answer as this model does ({found.identical:.1%} of the "
+            f"answers are the same, at least {LEAST_ALIKE:.0%} must be; log-probabilities differ by up to "
+            f"{found.difference:.2g}, at most {TOLERANCE:g} may be), so it was removed; please report it"
+        )
+
+
+def _answered(
+    engine: Engine, texts: Sequence[str], batches: Sequence[Sequence[int]], tick: Tick
+) -> tuple[list[Answer], float]:
+    """In the order of the texts, and how many a second; the first batch is answered once more to warm up."""
+    engine.answer([texts[i] for i in batches[-1]])
+    found: dict[int, Answer] = {}
+    seconds = 0.0
+    for batch in batches:
+        begun = time.perf_counter()
+        found |= zip(batch, engine.answer([texts[i] for i in batch]), strict=True)
+        seconds += time.perf_counter() - begun
+        tick(len(batch))
+    return [found[i] for i in range(len(texts))], len(texts) / seconds
+
+
+def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    if len(ours) != len(theirs):
+        return float("inf")
+    gaps = [abs(a - b) for a, b in zip(ours, theirs, strict=True)]
+    return max(gap if gap == gap else float("inf") for gap in chain(gaps, [0.0]))

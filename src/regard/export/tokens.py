@@ -1,0 +1,66 @@
+"""Tokenizers as other tools want them: the end of the sentence is put there by tokenizer.json itself.
+
+A folder has one of them, or, where the vocabularies differ, the source's at the top and the target's in target/.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from regard.data.tokenizer import EOS, MAX_FILE_BYTES, Tokenizer
+from regard.data.vocabulary import SPECIALS
+from regard.errors import CheckpointError
+from regard.tasks import Translate
+
+FILE = "tokenizer.json"
+TARGET = "target"
+
+
+def write_tokenizers(task: Translate, folder: Path) -> None:
+    write_tokenizer(task.source, folder)
+    if not task.config.joint:
+        (folder / TARGET).mkdir()
+        write_tokenizer(task.target, folder / TARGET)
+
+
+def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    path = folder / FILE
+    tokenizer.save(path)
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(content | {"post_processor": _AND_END}, ensure_ascii=False, indent=1), "utf-8")
+
+
+def read_tokenizer(path: Path, scratch: Path) -> Tokenizer:
+    """One that `write_tokenizer` wrote, perhaps saved again by another tool; `scratch` gets it in our form."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
+        content: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read as a tokenizer ({error})") from error
+    if not isinstance(content, dict) or not _adds_only_marks(content.get("added_tokens")):
+        raise CheckpointError(f"{path}: a tokenizer, but not one that regard exported")
+    bare = content | dict.fromkeys(("post_processor", "truncation", "padding")) | {"added_tokens": []}
+    scratch.write_text(json.dumps(bare, ensure_ascii=False), "utf-8")
+    return Tokenizer.load(scratch)
+
+
+def _adds_only_marks(added: Any) -> bool:
+    """Other tools list the marks once more beside the vocabulary when they save."""
+    return isinstance(added, list) and all(
+        isinstance(token, dict) and (token.get("id"), token.get("content")) in enumerate(SPECIALS)
+        for token in added
+    )
+
+
+def _template(*kinds: str) -> list[dict[str, Any]]:
+    end = {"SpecialToken": {"id": SPECIALS[EOS], "type_id": 0}}
+    return [part for kind in kinds for part in ({"Sequence": {"id": kind, "type_id": 0}}, end)]
+
+
+_AND_END = {
+    "type": "TemplateProcessing",
+    "single": _template("A"),
+    "pair": _template("A", "B"),
+    "special_tokens": {SPECIALS[EOS]: {"id": SPECIALS[EOS], "ids": [EOS], "tokens": [SPECIALS[EOS]]}},
+}
