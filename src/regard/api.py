@@ -15,6 +15,7 @@ from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
+from regard.export import Report, export
 from regard.follow import follow
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
@@ -151,6 +152,34 @@ class Trained:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RunError(f"{folder}: already exists and is not empty; choose another")
         save_model(folder, self.task, self.task_config, self.model, self.model_config, self.metrics)
+
+    def export(
+        self,
+        folder: str | Path,
+        to: str,
+        texts: Sequence[str],
+        *,
+        references: Sequence[str] | None = None,
+        int8: bool = False,
+        tick: Callable[[int], None] = lambda done: None,
+    ) -> Report:
+        """Write a folder for "hf", "ct2" or "onnx", once both engines are shown to answer `texts` alike.
+
+        `tick` hears how many texts are done; every text is done three times, and six with int8.
+        """
+        if isinstance(self.model, Ensemble):
+            raise RunError("models that answer together are exported one by one; load one of them")
+        return export(
+            self.task,
+            self.model,
+            self.model_config,
+            Path(folder),
+            to,
+            texts,
+            references=references,
+            int8=int8,
+            tick=tick,
+        )
 
     def _searching(self, decode: dict[str, Any]) -> AnyTask:
         return self.task.searching(**decode) if decode else self.task

@@ -41,12 +41,13 @@ MAY_IMPORT = {
     "recipe": "models tasks training.config data config errors",
     "report": "training.journal lock durable plain errors",
     "store": "models tasks training.checkpoint durable plain errors __version__",
+    "export": "models layers.recurrent attention store tasks decode data durable training.checkpoint errors",
     "lock": "errors",
     "identity": "recipe data.fingerprint durable errors",
     "corpus": "recipe tasks data lock errors",
     "run": "recipe corpus report store models.outline machine tasks training data durable identity lock"
     " errors",
-    "api": "recipe store run follow models tasks training explain data errors",
+    "api": "recipe store run follow models tasks training explain export data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",
@@ -55,7 +56,8 @@ MAY_IMPORT = {
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode explain.assets explain.page config plain errors __version__",
-    "cli": "regard api describe report doctor draft machine serve recipe tasks.task data errors __version__"
+    "cli": "regard api describe report doctor draft export machine serve recipe tasks.task data errors"
+    " __version__"
     " training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",

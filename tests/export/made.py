@@ -1,4 +1,4 @@
-"""Small models that have learnt a little, so that answers differ from text to text and end; and texts for them."""
+"""Small models that have learnt a little, so that answers differ and end; and texts for them."""
 
 import random
 from typing import Any

@@ -21,6 +21,8 @@ from regard.cli.check import check
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.explain import explain
+from regard.cli.export import export
+from regard.cli.import_ import import_
 from regard.cli.info import info
 from regard.cli.init import init
 from regard.cli.positions import positions
@@ -68,6 +70,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "predict": predict,
     "explain": explain,
     "beams": beams,
+    "export": export,
+    "import": import_,
     "info": info,
     "watch": watch,
     "report": report,

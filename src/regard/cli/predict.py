@@ -2,19 +2,18 @@ import sys
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import tee
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli import console
 from regard.cli.arguments import Others, Run, Settings, search_settings
+from regard.cli.texts import file_texts, layout
 from regard.errors import DataError
 from regard.plain import one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
-    from regard.data.source import Column
     from regard.tasks.task import Prediction
 
 
@@ -57,7 +56,7 @@ def predict(
         raise DataError(f"texts and --file {file} are both given; give one of them")
     trained = regard.load(run, *(others or ()))
     if file is not None:
-        lines = partial(_file_texts, file, *_layout(run, file, trained.task.roles[0], encoding))
+        lines = partial(file_texts, file, *layout(run, file, trained.task.roles[0], encoding))
     else:
         lines = partial(_typed_texts, encoding or "utf-8")
     search = search_settings(settings or ())
@@ -80,29 +79,6 @@ def predict(
     if cut:
         limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
         console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)
-
-
-def _layout(run: Path, file: str, role: str, encoding: str | None) -> "tuple[dict[str, Column | None], str]":
-    """The texts' column and the encoding, as in the run's recipe where that speaks of such files."""
-    from regard.data.source import file_format
-    from regard.recipe import Recipe
-
-    path = run / "recipe.json"
-    if not path.is_file():
-        return {role: None}, encoding or "utf-8"
-    data = Recipe.read(path).data
-    alike = file_format(file) == file_format(data.train[0])
-    return {role: data.columns.get(role) if alike else None}, encoding or data.encoding
-
-
-def _file_texts(file: str, column: "dict[str, Column | None]", encoding: str) -> Iterator[str]:
-    from regard.data.lines import lines
-    from regard.data.source import file_format, read_rows
-
-    if file_format(file) == "text":
-        return lines(file, encoding=encoding)
-    (role,) = column
-    return (row.fields[role] for row in read_rows([file], column, encoding=encoding))
 
 
 def _typed_texts(encoding: str) -> Iterator[str]:

@@ -6,14 +6,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from torch import nn
 
 from regard import durable
 from regard.errors import RunError, did_you_mean
 from regard.export import ct2, here, hf, onnx
-from regard.export.parity import ENOUGH, Comparison, Engine, Report, Tick, compare, require
+from regard.export.parity import ENOUGH, Answer, Comparison, Engine, Report, Tick, compare, require
 from regard.models import ModelConfig, RNNSeq2Seq, Transformer, TransformerConfig
 from regard.tasks import AnyTask, Classify, Translate
 from regard.tasks.task import evaluating
@@ -65,7 +65,9 @@ def export(
         with evaluating(model):
             durable.write_folder(folder, fill)
     except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({error.strerror}); make room, or choose another") from None
+        raise RunError(
+            f"{folder}: cannot be written ({error.strerror}); make room, or choose another"
+        ) from None
     return replace(found[0], folder=folder)
 
 
@@ -100,7 +102,7 @@ class _Job:
             found.speed_here,
             found.speed_there,
             sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-            *(self._bleu(found) if int8 else ()),
+            bleu=self._bleu(found) if int8 else None,
             notes=tuple(self._notes(found)),
         )
 
@@ -126,14 +128,15 @@ class _Job:
         ours = here.Translator(task, model, beam, closes_first=True)
         return ours, ct2.Engine(folder, task, beam, int8=int8)
 
-    def _bleu(self, found: Comparison) -> tuple[float, ...]:
+    def _bleu(self, found: Comparison) -> tuple[float, float] | None:
         if self.references is None or not isinstance(self.task, Translate):
-            return ()
+            return None
         tokenize, references = self.task.config.bleu_tokenize, self.references
-        sides = (found.answers_here, found.answers_there)
-        return tuple(
-            TextTally(tokenize, [answer.text for answer in side], references).metrics()["bleu"] for side in sides
-        )
+
+        def scored(answers: Sequence[Answer]) -> float:
+            return TextTally(tokenize, [answer.text for answer in answers], references).metrics()["bleu"]
+
+        return scored(found.answers_here), scored(found.answers_there)
 
     def _notes(self, found: Comparison) -> list[str]:
         n_texts, n_cut = len(self.texts), len(self.texts) - found.n_whole

@@ -167,12 +167,16 @@ class Engine:
             max_input_length=0,
             suppress_sequences=CLOSED,
         )
-        written = [tuple(map(self.target.token_to_id, result.hypotheses[0])) for result in found]
+        number = self.target.get_vocab().__getitem__
+        written = [tuple(map(number, result.hypotheses[0])) for result in found]
         return [Answer(self.target.decode(list(ids)), ids) for ids in written]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         said = [list(map(self.target.id_to_token, answer.ids)) for answer in answers]
-        return [list(found.log_probs) for found in self.translator.score_batch(self._read(texts), said, max_input_length=0)]
+        return [
+            list(found.log_probs)
+            for found in self.translator.score_batch(self._read(texts), said, max_input_length=0)
+        ]
 
     def _read(self, texts: Sequence[str]) -> list[list[str]]:
         """Pieces, the end included; longer texts cut as we cut them."""

@@ -1,7 +1,7 @@
 """Models as graphs without Python: one that reads a source, one that takes a step.
 
-Every tensor of a decoder's state has a name; the reading graph gives all of them, the step takes all and gives
-back those that change. So whoever runs the graphs needs to know nothing about the model.
+Every tensor of a decoder's state has a name; the reading graph gives all of them, the step takes all and
+gives back those that change. So whoever runs the graphs needs to know nothing about the model.
 """
 
 import copy
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Growing, Static
-from regard.layers.recurrent import N_GATES, NETWORKS, CellKind, Recurrent
+from regard.layers.recurrent import Recurrent
 from regard.models import RNNSeq2Seq, Transformer, rnn_seq2seq, transformer
 
 State = dict[str, Tensor]
@@ -98,25 +98,19 @@ def exportable(model: nn.Module) -> Any:
     return copied
 
 
+OPERATORS = {nn.RNN: ("RNN", (0,)), nn.GRU: ("GRU", (1, 0, 2)), nn.LSTM: ("LSTM", (0, 3, 1, 2))}
+"""ONNX's name, and which of torch's gates stands at each place of its own."""
+
+
 class _NativeRecurrent(nn.Module):
     """`Recurrent` with ONNX's operators, which know of lengths and number the gates in their own way."""
-
-    OPERATORS: dict[str, tuple[str, tuple[int, ...]]] = {
-        "rnn": ("RNN", (0,)),
-        "gru": ("GRU", (1, 0, 2)),
-        "lstm": ("LSTM", (0, 3, 1, 2)),
-    }
 
     def __init__(self, recurrent: Recurrent) -> None:
         super().__init__()
         network: Any = recurrent.network
-        self.kind: CellKind = next(kind for kind in N_GATES if type(network) is NETWORKS[kind])
-        self.n_directions, self.d_each, self.n_layers = (
-            recurrent.n_directions,
-            network.hidden_size,
-            network.num_layers,
-        )
-        self.operator, gates = self.OPERATORS[self.kind]
+        self.operator, gates = OPERATORS[type(network)]
+        self.n_directions = recurrent.n_directions
+        self.d_each, self.n_layers = network.hidden_size, network.num_layers
         for layer in range(self.n_layers):
             ways = [f"l{layer}{suffix}" for suffix in ("", "_reverse")[: self.n_directions]]
 
@@ -136,10 +130,10 @@ class _NativeRecurrent(nn.Module):
             "hidden_size": self.d_each,
             "direction": "bidirectional" if self.n_directions == 2 else "forward",
         }
-        if self.kind == "gru":
+        if self.operator == "GRU":
             attributes["linear_before_reset"] = 1
         final_shape = (self.n_directions, n_batch, self.d_each)
-        n_finals = 2 if self.kind == "lstm" else 1
+        n_finals = 2 if self.operator == "LSTM" else 1
         for layer in range(self.n_layers):
             weights = (getattr(self, f"{name}_{layer}") for name in ("enter", "recur", "bias"))
             states, final, *_ = torch.onnx.ops.symbolic_multi_out(

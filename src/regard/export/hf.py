@@ -1,7 +1,7 @@
-"""A folder that `AutoModelForSeq2SeqLM` and `AutoTokenizer` load; loading it needs transformers (`regard[hf]`).
+"""A folder that `AutoModelForSeq2SeqLM` and `AutoTokenizer` load; only the check needs them (`regard[hf]`).
 
-Writing it does not. Our length penalty divides by ((5 + n) / 6)^a, theirs by n^b: no b makes them the same, so
-generation_config.json has the b that weighs one piece more or less alike where answers have USUAL pieces.
+Our length penalty divides by ((5 + n) / 6)^a, theirs by n^b. No b makes them the same: generation_config.json
+has the one that weighs a piece more or less as ours does where answers have USUAL pieces.
 """
 
 import json
@@ -108,7 +108,9 @@ def _tokenizer_config(task: Translate) -> dict[str, Any]:
 
 
 def _card(task: Translate) -> str:
-    target = "tokenizer" if task.config.joint else f'AutoTokenizer.from_pretrained(folder, subfolder="{TARGET}")'
+    target = (
+        "tokenizer" if task.config.joint else f'AutoTokenizer.from_pretrained(folder, subfolder="{TARGET}")'
+    )
     return f"""---
 library_name: transformers
 tags: [translation]
@@ -147,7 +149,9 @@ class Engine:
             self.source = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             self.target = self.source
             if not task.config.joint:
-                self.target = transformers.AutoTokenizer.from_pretrained(folder / TARGET, local_files_only=True)
+                self.target = transformers.AutoTokenizer.from_pretrained(
+                    folder / TARGET, local_files_only=True
+                )
         if wrong := [f"{kind}: {key}" for kind, keys in loading.items() for key in keys if not _is_made(key)]:
             raise RunError(f"hf: transformers does not find what it expects ({wrong[0]}); please report it")
 

@@ -18,7 +18,6 @@ import tokenizers
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.export import Dim
 
 from regard.attention.tap import tapped
 from regard.data.tokenizer import BOS, EOS, PAD
@@ -37,6 +36,8 @@ SETTINGS = "regard.json"
 
 
 def write(task: Translate, model: Transformer | RNNSeq2Seq, folder: Path) -> None:
+    from torch.export import Dim  # takes a second, and most users never export
+
     graph = exportable(model)
     batch, source, past = Dim("batch"), Dim("source"), Dim("past")
     tokens_BK, lengths_B = torch.full((3, 5), EOS), torch.tensor([5, 4, 2])
@@ -70,6 +71,8 @@ def write(task: Translate, model: Transformer | RNNSeq2Seq, folder: Path) -> Non
 
 
 def write_classifier(task: Classify, model: nn.Module, folder: Path) -> None:
+    from torch.export import Dim
+
     batch, length = Dim("batch"), Dim("length")
     _write_graph(
         folder / "model.onnx",
@@ -139,7 +142,9 @@ def _as_it_is(weights_BHQK: Tensor, v_BHKW: Tensor) -> Tensor:
 
 
 def _missing() -> RunError:
-    return RunError("onnx: needs onnx, onnxscript and onnxruntime; install them with: pip install 'regard[onnx]'")
+    return RunError(
+        "onnx: needs onnx, onnxscript and onnxruntime; install them with: pip install 'regard[onnx]'"
+    )
 
 
 class Engine:
@@ -260,8 +265,8 @@ TRANSLATOR_CARD = """# A translator for ONNX Runtime, trained and exported with 
 
 read.onnx takes `tokens` (batch × source, padded with 0) and `lengths` and gives the state of the decoder.
 step.onnx takes `last` (at first `begin` of regard.json), `lengths` and that state; it gives `logits` and, as
-`next_…`, what has changed of the state. tokenizer.json makes tokens of a text and adds the end; the pieces that
-are written belong to target/tokenizer.json, or to the same one where there is only that.
+`next_…`, what has changed of the state. tokenizer.json makes tokens of a text and adds the end; what is
+written belongs to target/tokenizer.json, or to the same one where there is only that.
 """
 CLASSIFIER_CARD = """# A classifier for ONNX Runtime, trained and exported with regard
 

@@ -58,9 +58,8 @@ class Report:
     speed_there: float
     """Texts a second."""
     n_bytes: int
-    bleu_here: float | None = None
-    bleu_there: float | None = None
-    """Where rounding is wanted (int8), and references are known."""
+    bleu: tuple[float, float] | None = None
+    """Here and there, where rounding is wanted (int8) and references are known."""
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -72,7 +71,7 @@ class Report:
             "max_difference": self.difference,
             "texts_per_second": {"here": round(self.speed_here, 1), "there": round(self.speed_there, 1)},
             "bytes": self.n_bytes,
-            "bleu": None if self.bleu_here is None else {"here": self.bleu_here, "there": self.bleu_there},
+            "bleu": None if self.bleu is None else dict(zip(("here", "there"), self.bleu, strict=True)),
             "notes": list(self.notes),
         }
 

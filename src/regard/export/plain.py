@@ -4,6 +4,7 @@ Grouped heads become as many equal ones, an absent bias becomes zeros; engines t
 Transformer then fit, at the price of a few more numbers.
 """
 
+import torch
 from torch import Tensor, nn
 
 from regard.models import TransformerConfig
@@ -26,5 +27,5 @@ def written_out(model: nn.Module, config: TransformerConfig) -> tuple[dict[str, 
 
 def _repeated(tensor: Tensor, group: int, config: TransformerConfig) -> Tensor:
     """Each key or value head once for every query head that it serves."""
-    heads = tensor.unflatten(0, (config.n_heads // group, -1))
+    heads = torch.unflatten(tensor, 0, (config.n_heads // group, -1))
     return heads.repeat_interleave(group, dim=0).flatten(0, 1)

@@ -1,6 +1,6 @@
 """Tokenizers as other tools want them: the end of the sentence is put there by tokenizer.json itself.
 
-A folder has one of them, or, where the vocabularies differ, the source's at the top and the target's in target/.
+A folder has one; where the vocabularies differ it is the source's, and the target's lies in target/.
 """
 
 import json
@@ -31,7 +31,7 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def read_tokenizer(path: Path, scratch: Path) -> Tokenizer:
-    """One that `write_tokenizer` wrote, perhaps saved again by another tool; `scratch` gets it in our form."""
+    """What `write_tokenizer` wrote, perhaps saved again by another tool; `scratch` gets it in our form."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
@@ -48,7 +48,7 @@ def read_tokenizer(path: Path, scratch: Path) -> Tokenizer:
 def _adds_only_marks(added: Any) -> bool:
     """Other tools list the marks once more beside the vocabulary when they save."""
     return isinstance(added, list) and all(
-        isinstance(token, dict) and (token.get("id"), token.get("content")) in enumerate(SPECIALS)
+        isinstance(token, dict) and (token.get("id"), token.get("content")) in set(enumerate(SPECIALS))
         for token in added
     )
 

@@ -38,7 +38,9 @@ TWINS = (MARIAN, PEGASUS, BLENDERBOT)
 
 
 def twin_of(config: TransformerConfig, dims: Dims) -> Twin:
-    found = next((twin for twin in TWINS if (twin.norm, twin.position) == (config.norm, config.position)), None)
+    found = next(
+        (twin for twin in TWINS if (twin.norm, twin.position) == (config.norm, config.position)), None
+    )
     if found is None:
         raise _no_counterpart(
             f"norm = {config.norm!r} with position = {config.position!r}",
@@ -65,9 +67,7 @@ def _no_counterpart(what: str, instead: str) -> RunError:
 def to_foreign(own: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
     """Our tensors under their names and in their order of channels; `config` is plain (plain.py)."""
     order = _order(config)
-    return {
-        theirs: _reordered(own[ours], axis, order) for ours, theirs, axis in correspondence(config, dims)
-    }
+    return {theirs: _reordered(own[ours], axis, order) for ours, theirs, axis in correspondence(config, dims)}
 
 
 def to_ours(foreign: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:

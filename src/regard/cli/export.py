@@ -1,0 +1,94 @@
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from regard.cli import console
+from regard.cli.arguments import AsJson, Run
+from regard.cli.texts import file_texts, layout
+from regard.errors import RunError
+
+if TYPE_CHECKING:
+    from regard.export import Report
+
+MOST_TEXTS = 500
+"""Of the run's own data."""
+
+
+def export(
+    run: Run,
+    to: Annotated[
+        str, typer.Option(metavar="ENGINE", help="hf, ct2 or onnx: Hugging Face, CTranslate2, ONNX Runtime.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A new folder; by default beside the run.", show_default=False),
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Texts to check it on, 200 or more; by default those of the run's data."
+        ),
+    ] = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Weights in 8 bits (ct2): smaller and faster, not quite equal.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Write a model for another engine, and prove that it answers there as here.
+
+    Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
+    """
+    import regard
+
+    trained = regard.load(run, device="cpu")
+    texts, references = _given(run, inputs, trained.task.roles)
+    folder = out or run.parent / f"{run.resolve().name}-{to}{'-int8' if int8 else ''}"
+    with console.progress("checking", (6 if int8 else 3) * len(texts)) as tick:
+        report = trained.export(folder, to, texts, references=references, int8=int8, tick=tick)
+    if json:
+        console.write_json(report.to_json())
+        return
+    console.OUT.print(_table(report))
+    for note in report.notes:
+        console.line(note, "dim")
+    console.line(f"wrote {folder}")
+
+
+def _given(run: Path, inputs: str | None, roles: tuple[str, ...]) -> tuple[list[str], list[str] | None]:
+    """Texts, and what they should become where the run's data says so."""
+    from regard.data.source import read_rows
+    from regard.recipe import Recipe
+
+    if inputs is not None:
+        return list(file_texts(inputs, *layout(run, inputs, roles[0], None))), None
+    path = run / "recipe.json"
+    if not path.is_file():
+        raise RunError(
+            f"{run}: a model folder has no texts to check an export on; give some with --inputs FILE"
+        )
+    recipe = Recipe.read(path)
+    files = recipe.data.valid or recipe.data.test or recipe.data.train
+    rows = islice(read_rows(files, recipe.columns(), encoding=recipe.data.encoding), MOST_TEXTS)
+    texts, answers = zip(*([row.fields[role] for role in roles] for row in rows), strict=True)
+    return list(texts), list(answers)
+
+
+def _table(report: "Report") -> Table:
+    table = Table(box=None, pad_edge=False)
+    cells = {
+        "engine": report.engine,
+        "identical outputs": f"{report.identical:.1%} of {report.n_inputs:,}",
+        "max difference": f"{report.difference:.1e}",
+        "texts/s here": f"{report.speed_here:,.0f}",
+        "there": f"{report.speed_there:,.0f}",
+        "size": console.size(report.n_bytes),
+    }
+    if report.bleu is not None:
+        cells["bleu here"], cells["there "] = (f"{score:.2f}" for score in report.bleu)
+    for name in cells:
+        table.add_column(name, justify="left" if name == "engine" else "right", no_wrap=True)
+    table.add_row(*cells.values())
+    return table
