@@ -26,18 +26,18 @@ def translated(text: str) -> str:
 def translator(config: TransformerConfig | RNNConfig, *, joint: bool = False, **changes: Any) -> Any:
     """(task, model): source and target have unequal vocabularies unless joint."""
     given = {"tokenizer": TOKENIZER, "joint": joint, "max_length": 12} | changes
-    rows = [Row({"source": text, "target": translated(text)}, "x", 1) for text in texts(60)]
+    rows = [Row({"source": text, "target": translated(text)}, "x", 1) for text in texts(40)]
     task = Translate.fit(TranslateConfig.model_validate(given), rows)
     return task, taught(config, task, rows)
 
 
 def labeller(config: ClassifierConfig) -> Any:
-    rows = [Row({"text": text, "label": text.split()[0][:1]}, "x", 1) for text in texts(60)]
+    rows = [Row({"text": text, "label": text.split()[0][:1]}, "x", 1) for text in texts(40)]
     task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
     return task, taught(config, task, rows)
 
 
-def taught(config: Any, task: Any, rows: list[Row], steps: int = 40) -> Any:
+def taught(config: Any, task: Any, rows: list[Row], steps: int = 30) -> Any:
     """No bias is left at zero and no scale at one, where a mistake could hide."""
     model = config.build(task.dims)
     with torch.no_grad():

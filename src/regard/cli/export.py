@@ -80,14 +80,13 @@ def _table(report: "Report") -> Table:
     table = Table(box=None, pad_edge=False)
     cells = {
         "engine": report.engine,
-        "identical outputs": f"{report.identical:.1%} of {report.n_inputs:,}",
-        "max difference": f"{report.difference:.1e}",
-        "texts/s here": f"{report.speed_here:,.0f}",
-        "there": f"{report.speed_there:,.0f}",
+        "identical": f"{report.identical:.1%} of {report.n_inputs:,}",
+        "difference": f"{report.difference:.1e}",
+        "texts/s": f"{report.speed_here:,.0f} → {report.speed_there:,.0f}",
         "size": console.size(report.n_bytes),
     }
     if report.bleu is not None:
-        cells["bleu here"], cells["there "] = (f"{score:.2f}" for score in report.bleu)
+        cells["bleu"] = " → ".join(f"{score:.2f}" for score in report.bleu)
     for name in cells:
         table.add_column(name, justify="left" if name == "engine" else "right", no_wrap=True)
     table.add_row(*cells.values())

@@ -88,9 +88,10 @@ class _Job:
         self.texts, self.references, self.tick = texts, references, tick
 
     def prove(self, folder: Path, *, int8: bool = False) -> Report:
-        ours, theirs = self._write(folder, int8=int8)
-        tokens = next(iter(self.task.tokenizers.values())).ids(self.texts)
-        found = compare(ours, theirs, self.texts, [len(ids) + 1 for ids in tokens], self.tick)
+        examples = self.task.encode(here.rows_of(self.texts, self.task.roles[0]))
+        sizes = [self.task.size(example)[0] for example in examples]
+        ours, theirs = self._write(folder, sizes, int8=int8)
+        found = compare(ours, theirs, self.texts, sizes, self.tick)
         if not int8:
             require(found, theirs.name)
         return Report(
@@ -106,7 +107,7 @@ class _Job:
             notes=tuple(self._notes(found)),
         )
 
-    def _write(self, folder: Path, *, int8: bool) -> tuple[Engine, Engine]:
+    def _write(self, folder: Path, sizes: Sequence[int], *, int8: bool) -> tuple[Engine, Engine]:
         """The folder, and both sides ready to be compared."""
         task, model, config = self.task, self.model, self.config
         if isinstance(task, Classify) and self.to == "onnx":
@@ -116,17 +117,18 @@ class _Job:
             raise _only_onnx(self.to, f"a {task.kind} model")
         assert isinstance(model, Transformer | RNNSeq2Seq)
         if self.to == "onnx":
+            search = here.Search.of(task, sizes, greedy=True)
             onnx.write(task, model, folder)
-            return here.Translator(task, model, beam=1), onnx.Engine(folder, task)
+            return here.Translator(task, model, search), onnx.Engine(folder, task, search)
         if not (isinstance(model, Transformer) and isinstance(config, TransformerConfig)):
             raise _only_onnx(self.to, "a recurrent model")
-        beam = task.config.decode.beam
+        search = here.Search.of(task, sizes)
         if self.to == "hf":
             hf.write(task, model, config, folder)
-            return here.Translator(task, model, beam), hf.Engine(folder, task, beam)
+            return here.Translator(task, model, search), hf.Engine(folder, task, search)
         ct2.write(task, model, config, folder, int8=int8)
-        ours = here.Translator(task, model, beam, closes_first=True)
-        return ours, ct2.Engine(folder, task, beam, int8=int8)
+        ours = here.Translator(task, model, search, closes_first=True)
+        return ours, ct2.Engine(folder, task, search, int8=int8)
 
     def _bleu(self, found: Comparison) -> tuple[float, float] | None:
         if self.references is None or not isinstance(self.task, Translate):

@@ -16,7 +16,7 @@ from regard.attention import sinusoid
 from regard.data.tokenizer import EOS
 from regard.data.vocabulary import SPECIALS
 from regard.errors import RunError
-from regard.export.here import FORBIDDEN, most_pieces
+from regard.export.here import FORBIDDEN, Search
 from regard.export.parity import Answer
 from regard.export.plain import written_out
 from regard.export.tokens import FILE, TARGET, write_tokenizers
@@ -146,10 +146,10 @@ print(target.decode([target.token_to_id(piece) for piece in answer.hypotheses[0]
 class Engine:
     """The folder as CTranslate2 loads it, with the tokenizers that lie in it."""
 
-    def __init__(self, folder: Path, task: Translate, beam: int, *, int8: bool = False) -> None:
+    def __init__(self, folder: Path, task: Translate, search: Search, *, int8: bool = False) -> None:
         ct2 = _library()
         self.name = f"CTranslate2 {ct2.__version__}{' int8' if int8 else ''}"
-        self.beam, self.most, self.cut = beam, most_pieces(task), task.config.max_length
+        (self.beam, self.most), self.cut = search, task.config.max_length
         self.translator = ct2.Translator(
             str(folder), compute_type="int8" if int8 else "float32", intra_threads=torch.get_num_threads()
         )
@@ -169,7 +169,7 @@ class Engine:
         )
         number = self.target.get_vocab().__getitem__
         written = [tuple(map(number, result.hypotheses[0])) for result in found]
-        return [Answer(self.target.decode(list(ids)), ids) for ids in written]
+        return [Answer(self.target.decode(list(ids)), ids, cut=len(ids) + 1 >= self.most) for ids in written]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         said = [list(map(self.target.id_to_token, answer.ids)) for answer in answers]

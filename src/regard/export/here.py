@@ -1,7 +1,7 @@
 """Our side of a comparison."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,27 +18,41 @@ from regard.tasks.translate import Pair, Pairs
 FORBIDDEN = (PAD, UNK, BOS)
 """What no answer contains."""
 MOST_PIECES = 200
-"""The longest answers that are compared, the end counted."""
+"""Of answers that are compared, the end counted."""
+
+
+class Search(NamedTuple):
+    """What every engine can be asked for: beams, ranked by probability alone, and a longest answer."""
+
+    beam: int
+    most: int
+    """Pieces, the end counted."""
+
+    @classmethod
+    def of(cls, task: Translate, sizes: Sequence[int], *, greedy: bool = False) -> "Search":
+        """The run's beam; as long as the longest source lets an answer be."""
+        decode = task.config.decode
+        longest = DecodeConfig(max_ratio=decode.max_ratio).limit(max(sizes))
+        return cls(1 if greedy else decode.beam, min(task.config.max_length, longest, MOST_PIECES))
 
 
 class Translator:
-    """`beam` hypotheses by probability alone. `closes_first`: what may not come has no share in the
+    """`closes_first`: what may not come has no share in the
     probabilities of the rest, as where an engine closes it before the softmax."""
 
     name = "regard"
 
     def __init__(
-        self, task: Translate, model: Transformer | RNNSeq2Seq, beam: int, *, closes_first: bool = False
+        self, task: Translate, model: Transformer | RNNSeq2Seq, search: Search, *, closes_first: bool = False
     ) -> None:
-        self.task, self.model = task, model
-        self.most = most_pieces(task)
+        self.task, self.model, self.most = task, model, search.most
         self.decode = DecodeConfig(
-            beam=beam, length_penalty=0, max_ratio=100, max_length=max(1, self.most - 1)
+            beam=search.beam, length_penalty=0, max_ratio=100, max_length=search.most - 1
         )
         self._stepper: Any = _ClosesFirst(model) if closes_first else model
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        examples = self.task.encode(_rows(texts, self.task.roles[0]))
+        examples = self.task.encode(rows_of(texts, self.task.roles[0]))
         batch = self._placed(examples)
         with torch.inference_mode():
             state = self.model.start(batch.source_BK, batch.source_lengths_B)
@@ -47,7 +61,7 @@ class Translator:
         return [self._answer(best.ids) for best, *_ in found]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        asked = self.task.encode(_rows(texts, self.task.roles[0]))
+        asked = self.task.encode(rows_of(texts, self.task.roles[0]))
         forced = [
             Pair(pair.row, pair.source, np.array((BOS, *answer.ids, EOS)))
             for pair, answer in zip(asked, answers, strict=True)
@@ -78,14 +92,10 @@ class Classifier:
         return scores
 
     def _log_probs(self, texts: Sequence[str]) -> Tensor:
-        batch = self.task.collate(self.task.encode(_rows(texts, self.task.roles[0])))
+        batch = self.task.collate(self.task.encode(rows_of(texts, self.task.roles[0])))
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return torch.log_softmax(self.model(batch.tokens_BT, batch.lengths_B).float(), dim=-1)
-
-
-def most_pieces(task: Translate) -> int:
-    return min(task.config.max_length, MOST_PIECES)
 
 
 class _ClosesFirst:
@@ -101,5 +111,5 @@ class _ClosesFirst:
         return self.model.select(state, rows_B, sources_B)
 
 
-def _rows(texts: Sequence[str], role: str) -> list[Row]:
+def rows_of(texts: Sequence[str], role: str) -> list[Row]:
     return [Row({role: text}, "input", number) for number, text in enumerate(texts, 1)]

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from regard.data.tokenizer import BOS, EOS, PAD
 from regard.data.vocabulary import SPECIALS
 from regard.errors import RunError
-from regard.export.here import FORBIDDEN, most_pieces
+from regard.export.here import FORBIDDEN, Search
 from regard.export.parity import Answer
 from regard.export.plain import written_out
 from regard.export.tokens import TARGET, write_tokenizers
@@ -133,7 +133,7 @@ print(target.batch_decode(model.generate(**inputs), skip_special_tokens=True))
 class Engine:
     """The folder as transformers loads it, its own tokenizers included."""
 
-    def __init__(self, folder: Path, task: Translate, beam: int) -> None:
+    def __init__(self, folder: Path, task: Translate, search: Search) -> None:
         try:
             import transformers
         except ImportError:
@@ -141,7 +141,7 @@ class Engine:
                 "hf: checking the export needs transformers; install it with: pip install 'regard[hf]'"
             ) from None
         self.name = f"transformers {transformers.__version__}"
-        self.beam, self.most = beam, most_pieces(task)
+        self.beam, self.most = search
         with _quietly(transformers):
             self.model, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(
                 folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -166,7 +166,9 @@ class Engine:
             )
         written = [tuple(_until_end(row[1:])) for row in found.tolist()]
         said = self.target.batch_decode([list(ids) for ids in written], skip_special_tokens=True)
-        return [Answer(text, ids) for text, ids in zip(said, written, strict=True)]
+        return [
+            Answer(text, ids, cut=len(ids) + 1 >= self.most) for text, ids in zip(said, written, strict=True)
+        ]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         rows = [torch.tensor((BOS, *answer.ids, EOS)) for answer in answers]

@@ -23,7 +23,7 @@ from regard.attention.tap import tapped
 from regard.data.tokenizer import BOS, EOS, PAD
 from regard.errors import RunError
 from regard.export.graphs import CHANGING, Read, Step, exportable, named
-from regard.export.here import FORBIDDEN, most_pieces
+from regard.export.here import FORBIDDEN, Search
 from regard.export.parity import Answer
 from regard.export.tokens import FILE, TARGET, write_tokenizer, write_tokenizers
 from regard.models import RNNSeq2Seq, Transformer
@@ -150,10 +150,10 @@ def _missing() -> RunError:
 class Engine:
     """The folder as onnxruntime loads it: greedy, as in examples/onnx_translate.py."""
 
-    def __init__(self, folder: Path, task: Translate) -> None:
+    def __init__(self, folder: Path, task: Translate, search: Search) -> None:
         self.read, self.step = _session(folder / "read.onnx"), _session(folder / "step.onnx")
         self.name = _name()
-        self.most, self.cut = most_pieces(task), task.config.max_length
+        self.most, self.cut = search.most, task.config.max_length
         self.names = [output.name for output in self.read.get_outputs()]
         self.changed = [output.name.removeprefix("next_") for output in self.step.get_outputs()[1:]]
         self.source = tokenizers.Tokenizer.from_file(str(folder / FILE))
@@ -172,7 +172,7 @@ class Engine:
 
         self._run(texts, choose, lambda: all(EOS in row for row in written), self.most)
         ended = [tuple(row[: row.index(EOS)] if EOS in row else row) for row in written]
-        return [Answer(self.target.decode(list(ids)), ids) for ids in ended]
+        return [Answer(self.target.decode(list(ids)), ids, cut=len(ids) + 1 >= self.most) for ids in ended]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         forced = [iter((*answer.ids, EOS)) for answer in answers]

@@ -1,8 +1,8 @@
 """The proof of an export: both engines answer the same texts, and each says how likely our answers are.
 
 What is compared is what both can be asked for: beams of the run's width that rank by probability alone, since
-every engine has a length penalty of its own. An answer that we would have cut off at the longest length is
-left out of the share, as engines end it differently; its probability counts all the same.
+every engine has a length penalty of its own. Where an answer was cut off at the longest length it is left out
+of the share, as each engine cuts in its own way; the probability of ours counts all the same.
 """
 
 import time
@@ -30,6 +30,7 @@ class Answer(NamedTuple):
     text: str
     ids: tuple[int, ...]
     cut: bool = False
+    """It did not end by itself."""
 
 
 class Engine(Protocol):
@@ -102,9 +103,8 @@ def compare(
         told = zip(here.score(asked, said), there.score(asked, said), strict=True)
         difference = max(difference, *(_difference(*pair) for pair in told))
         tick(len(batch))
-    whole = [i for i, answer in enumerate(ours) if not answer.cut]
-    alike = sum(ours[i][:2] == theirs[i][:2] for i in whole)
-    identical = alike / len(whole) if whole else 1.0
+    whole = [pair for pair in zip(ours, theirs, strict=True) if not any(answer.cut for answer in pair)]
+    identical = sum(a == b for a, b in whole) / len(whole) if whole else 1.0
     return Comparison(len(whole), identical, difference, speed_here, speed_there, ours, theirs)
 
 

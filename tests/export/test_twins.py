@@ -1,0 +1,157 @@
+"""Every kind of Transformer, for Hugging Face and CTranslate2: it answers there as here, or is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from export.made import labeller, texts, translated, translator
+from regard.errors import RunError
+from regard.export import Report, ct2, export, hf
+from tiny import classifier, rnn, transformer
+
+MARIAN: dict[str, Any] = {"max_positions": 40}
+KINDS: dict[str, tuple[dict[str, Any], bool]] = {
+    "post sinusoidal": ({}, False),
+    "joint": ({"activation": "gelu"}, True),
+    "untied": ({"tie_embeddings": False}, True),
+    "odd width": ({"d_model": 15, "n_encoder_layers": 1, "n_decoder_layers": 3}, False),
+    "grouped heads, no bias": ({"n_kv_heads": 1, "bias": False}, False),
+    "pre sinusoidal": ({"norm": "pre", "activation": "gelu_tanh"}, True),
+    "pre learned": ({"norm": "pre", "position": "learned"}, True),
+}
+ONLY_CT2: dict[str, tuple[dict[str, Any], bool]] = {
+    "pre, two vocabularies": ({"norm": "pre"}, False),
+    "post learned": ({"position": "learned"}, False),
+    "none, other epsilon": ({"position": "none", "norm_eps": 1e-3}, False),
+    "rotary, gated": ({"norm": "pre", "position": "rotary", "activation": "swiglu", "n_kv_heads": 1}, False),
+}
+
+
+def exported(folder: Path, to: str, changes: dict[str, Any], joint: bool, **options: Any) -> Report:
+    config = transformer(**MARIAN | changes)
+    task, model = translator(config, joint=joint)
+    return export(task, model, config, folder / "out", to, texts(), **options)
+
+
+@pytest.mark.parametrize(("changes", "joint"), KINDS.values(), ids=KINDS)
+def test_hugging_face_answers_alike(tmp_path: Path, changes: dict[str, Any], joint: bool) -> None:
+    report = exported(tmp_path, "hf", changes, joint)
+    assert report.identical == 1.0
+    assert report.difference < 1e-4
+    assert report.n_bytes == sum(
+        path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file()
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(("changes", "joint"), (KINDS | ONLY_CT2).values(), ids=KINDS | ONLY_CT2)
+def test_ctranslate2_answers_alike(tmp_path: Path, changes: dict[str, Any], joint: bool) -> None:
+    report = exported(tmp_path, "ct2", changes, joint)
+    assert report.identical == 1.0
+    assert report.difference < 1e-4
+
+
+REFUSED = [
+    ("hf", {"position": "rotary"}, r"norm = 'post' with position = 'rotary' has no counterpart"),
+    ("hf", {"position": "learned"}, r"learned ones with norm = 'pre'"),
+    ("hf", {"activation": "swiglu"}, r"activation = 'swiglu' .* train with relu or gelu, or export to onnx"),
+    ("hf", {"norm_eps": 1e-6}, r"norm_eps = 1e-06 .* train with 1e-05"),
+    ("hf", {"norm": "pre"}, r"more than one embedding table .* task\.joint = true"),
+    ("ct2", {"position": "alibi"}, r"position = 'alibi' has no counterpart in CTranslate2; train with"),
+    ("ct2", {"position": "relative"}, r"position = 'relative' has no counterpart in CTranslate2"),
+]
+
+
+@pytest.mark.parametrize(("to", "changes", "sentence"), REFUSED)
+def test_what_has_no_counterpart_is_refused(
+    tmp_path: Path, to: str, changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(RunError, match=sentence):
+        exported(tmp_path, to, {**changes, "n_heads": 2}, joint=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("to", ["hf", "ct2"])
+def test_only_transformers_that_translate_go_there(tmp_path: Path, to: str) -> None:
+    task, model = translator(rnn())
+    with pytest.raises(RunError, match=f"{to}: a recurrent model has no counterpart .* export to onnx"):
+        export(task, model, rnn(), tmp_path / "out", to, texts())
+    task, model = labeller(classifier("words"))
+    with pytest.raises(RunError, match=f"{to}: a classify model has no counterpart .* export to onnx"):
+        export(task, model, classifier("words"), tmp_path / "out", to, texts())
+
+
+@pytest.mark.parametrize("to", ["hf", "ct2"])
+def test_a_broken_export_is_caught_and_removed(
+    tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = {"hf": hf, "ct2": ct2}[to]
+    honest = module.written_out
+
+    def dishonest(*arguments: Any) -> Any:
+        own, config = honest(*arguments)
+        own["decoder.layers.1.cross.v.bias"][3] += 0.5
+        return own, config
+
+    monkeypatch.setattr(module, "written_out", dishonest)
+    with pytest.raises(RunError, match="does not answer as this model does"):
+        exported(tmp_path, to, {}, joint=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_int8_tells_what_it_costs(tmp_path: Path) -> None:
+    report = exported(
+        tmp_path, "ct2", {}, False, int8=True, references=[translated(text) for text in texts()]
+    )
+    assert report.engine.endswith("int8")
+    assert report.difference > 1e-4, "rounding is seen, and forgiven"
+    assert report.bleu is not None
+    assert not (tmp_path / "out" / "exact").exists()
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(RunError, match="out: already exists; choose another"):
+        exported(tmp_path, "hf", {}, joint=False)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("to", "options", "sentence"),
+    [
+        ("hd", {}, "hd: not an engine to export to; did you mean hf"),
+        ("hf", {"int8": True}, "hf: has no int8 here; export to ct2"),
+    ],
+)
+def test_wrong_wishes(tmp_path: Path, to: str, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RunError, match=sentence):
+        exported(tmp_path, to, {}, False, **options)
+
+
+def test_blank_texts_prove_nothing(tmp_path: Path) -> None:
+    task, model = translator(transformer())
+    with pytest.raises(RunError, match="hf: an export is checked on texts, and there are none"):
+        export(task, model, transformer(), tmp_path / "out", "hf", ["", "  "])
+
+
+def test_plain_generate_uses_the_settings_of_the_run(tmp_path: Path) -> None:
+    """What a user of the folder gets who asks for nothing in particular; marks in a text are only text."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    config = transformer(norm="pre", **MARIAN)
+    task, model = translator(config, joint=True, decode={"beam": 2, "length_penalty": 0})
+    export(task, model, config, tmp_path / "out", "hf", texts())
+    theirs = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out", local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
+    asked = [*texts(5), "amber </s> birch <pad>"]
+    given = tokenizer(asked, return_tensors="pt", padding=True, truncation=True)
+    sources = task.source.ids(asked)
+    assert [row[: len(ids)] for row, ids in zip(given.input_ids.tolist(), sources, strict=True)] == sources
+    with torch.inference_mode():
+        found = theirs.generate(input_ids=given.input_ids, attention_mask=given.attention_mask)
+    from regard.api import Trained
+
+    ours = Trained(task, task.config, model, config, {}, torch.device("cpu")).predict(asked)
+    assert tokenizer.batch_decode(found, skip_special_tokens=True) == [answer.text for answer in ours]
