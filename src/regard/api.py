@@ -16,6 +16,7 @@ from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.export import Report, export
+from regard.fast import BUILTIN, EngineName, Engines
 from regard.follow import follow
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
@@ -51,6 +52,7 @@ class Trained:
     model_config: ModelConfig
     metrics: dict[str, Any]
     device: torch.device
+    engines: Engines = BUILTIN
 
     def predict(self, texts: str | Iterable[str], **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search."""
@@ -69,20 +71,30 @@ class Trained:
 
     def _stream(self, texts: Iterable[str], ahead: int, decode: dict[str, Any]) -> Iterator[Any]:
         task = self._searching(decode)
+        fast, _ = self.engines.pick(task)
         pending = iter(texts)
         while chunk := list(islice(pending, ahead)):
             if wrong := [text for text in chunk if not isinstance(text, str)]:
                 raise DataError(f"{wrong[0]!r}: texts must be strings")
             ahead = min(2 * ahead, READ_AHEAD)
             rows = [Row({task.roles[0]: text}, "input", number) for number, text in enumerate(chunk, 1)]
-            examples = task.encode(rows)
-            answers: dict[int, Any] = {}
-            with evaluating(self.model):
-                sizes = [task.size(example) for example in examples]
-                for indices in sorted_batches(sizes, 4096, task.rows_together):
-                    batch = task.collate([examples[i] for i in indices]).to(self.device)
-                    answers |= zip(indices, task.predict(self.model, batch), strict=True)
-            yield from (answers[i] for i in range(len(chunk)))
+            if fast is not None and isinstance(task, Translate):
+                yield from fast.answers(task, rows, lambda one: self._answers(task, [one])[0])
+            else:
+                yield from self._answers(task, task.encode(rows))
+
+    def _answers(self, task: AnyTask, examples: Sequence[Any]) -> list[Any]:
+        answers: dict[int, Any] = {}
+        with evaluating(self.model):
+            sizes = [task.size(example) for example in examples]
+            for indices in sorted_batches(sizes, 4096, task.rows_together):
+                batch = task.collate([examples[i] for i in indices]).to(self.device)
+                answers |= zip(indices, task.predict(self.model, batch), strict=True)
+        return [answers[i] for i in range(len(examples))]
+
+    def answered_by(self, **decode: Any) -> str:
+        """Which engine answers with these settings, and why it is not the other."""
+        return self.engines.pick(self._searching(decode))[1]
 
     def follow(self, text: str, **decode: Any) -> Generator[str, None, Prediction]:
         """How the answer begins, whenever more of it is certain; the last text is that of the answer.
@@ -185,15 +197,25 @@ class Trained:
         return self.task.searching(**decode) if decode else self.task
 
 
-def load(folder: str | Path, *others: str | Path, device: str = "auto") -> Trained:
-    """A model from a run folder or a model folder; with others, translators that answer together."""
+def load(
+    folder: str | Path,
+    *others: str | Path,
+    device: str = "auto",
+    engine: EngineName = "builtin",
+    int8: bool = False,
+) -> Trained:
+    """A model from a run folder or a model folder; with others, translators that answer together.
+
+    `engine="ct2"` answers with CTranslate2, `"auto"` with it where it can; `int8` lets it round the weights.
+    """
     task, task_config, model, model_config, metrics = load_model(Path(folder))
     if others:
         members = [_translator(model, Path(folder))]
         members += [_alike(Path(other), Path(folder), task) for other in others]
         model, metrics = Ensemble(members), {}
     where = pick_device(device)
-    return Trained(task, task_config, model.to(where), model_config, metrics, where)
+    engines = Engines.made(engine, task, model, model_config, where, int8=int8)
+    return Trained(task, task_config, model.to(where), model_config, metrics, where, engines)
 
 
 def _translator(model: nn.Module, folder: Path) -> Member:

@@ -47,7 +47,8 @@ MAY_IMPORT = {
     "corpus": "recipe tasks data lock errors",
     "run": "recipe corpus report store models.outline machine tasks training data durable identity lock"
     " errors",
-    "api": "recipe store run follow models tasks training explain export data errors",
+    "fast": "export tasks models decode data.source errors",
+    "api": "recipe store run fast follow models tasks training explain export data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",

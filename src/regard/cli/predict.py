@@ -44,6 +44,11 @@ def predict(
         typer.Option(metavar="N", help="Answers per text, as lines of: number of the text, score, answer."),
     ] = None,
     others: Others = None,
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="builtin, ct2 (CTranslate2), or auto: the faster one that can."),
+    ] = "builtin",
+    int8: Annotated[bool, typer.Option("--int8", help="Let CTranslate2 round the weights.")] = False,
     settings: Settings = None,
 ) -> None:
     """Answer texts: arguments, a file, or standard input.
@@ -54,13 +59,15 @@ def predict(
 
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
-    trained = regard.load(run, *(others or ()))
+    trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
     if file is not None:
         lines = partial(file_texts, file, *layout(run, file, trained.task.roles[0], encoding))
     else:
         lines = partial(_typed_texts, encoding or "utf-8")
     search = search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
+    if engine != "builtin":
+        console.line(f"answered by {trained.answered_by(**search)}", "dim", console=console.ERR)
     typed = not texts and file is None and sys.stdin.isatty()
     if typed:
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)

@@ -35,7 +35,7 @@ def write(
             f"ct2: position = {config.position!r} has no counterpart in CTranslate2; train with sinusoidal, "
             "learned or rotary positions, or export to onnx"
         )
-    ct2 = _library()
+    ct2 = library()
     own, plain = written_out(model, config)
     spec = _outline(ct2.specs, plain)
     _fill(spec, {name: tensor.numpy() for name, tensor in own.items()}, plain)
@@ -53,7 +53,7 @@ def write(
     (folder / "README.md").write_text(_card(task), "utf-8")
 
 
-def _library() -> Any:
+def library() -> Any:
     try:
         import ctranslate2
         import ctranslate2.specs
@@ -147,7 +147,7 @@ class Engine:
     """The folder as CTranslate2 loads it, with the tokenizers that lie in it."""
 
     def __init__(self, folder: Path, task: Translate, search: Search, *, int8: bool = False) -> None:
-        ct2 = _library()
+        ct2 = library()
         self.name = f"CTranslate2 {ct2.__version__}{' int8' if int8 else ''}"
         (self.beam, self.most), self.cut = search, task.config.max_length
         self.translator = ct2.Translator(

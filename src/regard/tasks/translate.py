@@ -277,9 +277,14 @@ class Translate:
         sources = [example.source.tolist() for example in batch.examples]
         found = self.writer(model, state, sources, decode, batch.source_BK.device, tell, tree)
         return [
-            replace(self._translation(hypotheses), cut=example.cut) if len(example.source) > 1 else NOTHING
-            for hypotheses, example in zip(found, batch.examples, strict=True)
+            self.told(example, hypotheses) for example, hypotheses in zip(batch.examples, found, strict=True)
         ]
+
+    def told(self, example: Pair, found: Sequence[Hypothesis]) -> Translation:
+        """What was found, best first, as the answer to the example."""
+        if not self.usable_input(example):
+            return NOTHING
+        return replace(self._translation(found), cut=example.cut)
 
     def _translation(self, found: Sequence[Hypothesis]) -> Translation:
         best, *rest = found

@@ -1,0 +1,152 @@
+"""CTranslate2 as the engine of a translator (`regard[fast]`): the same weights, asked for what it can do.
+
+It stops when as many hypotheses have ended as there are beams, where our search goes on while a better one
+may come, and it knows only the probability of a whole answer, not of its pieces. Its hypotheses are ranked
+here, by the length penalty of the recipe. An answer longer than its text allows is searched for again by us.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from torch import nn
+
+from regard.data.source import Row
+from regard.decode import DecodeConfig, Hypothesis
+from regard.decode.hypothesis import normalised
+from regard.errors import RecipeError, RunError, did_you_mean
+from regard.export import ct2
+from regard.models import ModelConfig, Transformer, TransformerConfig
+from regard.tasks import AnyTask, Translate
+from regard.tasks.translate import Pair, Translation
+
+EngineName = Literal["builtin", "ct2", "auto"]
+HONOURED = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
+BATCH_TOKENS = 1024
+"""Of one batch; it sorts by length and splits by itself."""
+TOGETHER = 256
+"""Texts encoded at a time."""
+
+Otherwise = Callable[[Pair], Translation]
+
+
+class Fast:
+    def __init__(self, task: AnyTask, model: Any, config: ModelConfig, *, int8: bool = False) -> None:
+        if not (isinstance(task, Translate) and isinstance(model, Transformer)):
+            raise RunError("ct2: only a Transformer that translates has a counterpart in CTranslate2")
+        assert isinstance(config, TransformerConfig)
+        library = ct2.library()
+        self.name = f"CTranslate2 {library.__version__}, {'int8' if int8 else 'float32'}"
+        self._words, self._ids = task.source.names, {name: i for i, name in enumerate(task.target.names)}
+        with tempfile.TemporaryDirectory() as folder:
+            ct2.write(task, model, config, Path(folder), int8=int8)
+            self._translator = library.Translator(
+                folder,
+                compute_type="int8" if int8 else "float32",
+                inter_threads=torch.get_num_threads(),
+                intra_threads=1,
+            )
+
+    def why_not(self, decode: DecodeConfig) -> str | None:
+        """The first setting that only our own search honours."""
+        usual = DecodeConfig()
+        asked = (name for name in DecodeConfig.model_fields if getattr(decode, name) != getattr(usual, name))
+        return next((name for name in asked if name not in HONOURED), None)
+
+    def answers(self, task: Translate, rows: Sequence[Row], otherwise: Otherwise) -> Iterator[Translation]:
+        """Of every row, in order; while it works the next are encoded. `otherwise` does what it cannot."""
+        decode = task.config.decode
+        asked: list[tuple[Pair, Any]] = []
+        for first in range(0, len(rows), TOGETHER):
+            examples = task.encode(rows[first : first + TOGETHER])
+            asked += zip(examples, self._promised(examples, decode), strict=True)
+        for example, promise in asked:
+            found = self._found(promise, example, decode) if task.usable_input(example) else None
+            yield task.told(example, found) if found is not None else otherwise(example)
+
+    def _promised(self, examples: Sequence[Pair], decode: DecodeConfig) -> list[Any]:
+        promises: list[Any] = self._translator.translate_batch(
+            [[self._words[i] for i in example.source] for example in examples],
+            max_batch_size=BATCH_TOKENS,
+            batch_type="tokens",
+            asynchronous=True,
+            beam_size=decode.beam,
+            num_hypotheses=decode.beam,
+            length_penalty=0.0,
+            return_scores=True,
+            min_decoding_length=decode.min_length,
+            max_decoding_length=max(decode.limit(len(example.source)) for example in examples),
+            max_input_length=0,
+            suppress_sequences=ct2.CLOSED,
+        )
+        return promises
+
+    def _found(self, promise: Any, example: Pair, decode: DecodeConfig) -> list[Hypothesis] | None:
+        """The hypotheses, best first; None if one is too long for this text."""
+        result = promise.result()
+        hypotheses = [
+            self._hypothesis(pieces, score, decode.length_penalty)
+            for pieces, score in zip(result.hypotheses, result.scores, strict=True)
+        ]
+        if any(len(one.ids) >= decode.limit(len(example.source)) for one in hypotheses):
+            return None
+        return sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best]
+
+    def _hypothesis(self, pieces: Sequence[str], log_prob: float, length_penalty: float) -> Hypothesis:
+        ids = tuple(self._ids[piece] for piece in pieces)
+        return Hypothesis(ids, log_prob, normalised(log_prob, len(ids) + 1, length_penalty))
+
+
+@dataclass(frozen=True)
+class Engines:
+    """Who may answer: our own search always, CTranslate2 if it is wanted and there."""
+
+    wanted: EngineName = "builtin"
+    fast: Fast | None = None
+    hindrance: str = ""
+    """Why it is not there, though it is wanted."""
+
+    @classmethod
+    def made(
+        cls,
+        wanted: EngineName,
+        task: AnyTask,
+        model: nn.Module,
+        config: ModelConfig,
+        device: torch.device,
+        *,
+        int8: bool = False,
+    ) -> "Engines":
+        if wanted not in get_args(EngineName):
+            raise RunError(f"engine {wanted}: unknown{did_you_mean(wanted, get_args(EngineName))}")
+        if wanted == "builtin":
+            if int8:
+                raise RunError("int8: only CTranslate2 rounds weights; use it with engine ct2 or auto")
+            return BUILTIN
+        try:
+            if device.type != "cpu":
+                raise RunError(f"ct2: is used on the CPU, the model is on {device}")
+            return cls(wanted, Fast(task, model, config, int8=int8))
+        except RunError as hindrance:
+            if wanted == "ct2":
+                raise
+            return cls(wanted, None, str(hindrance).removeprefix("ct2: "))
+
+    def pick(self, task: AnyTask) -> tuple[Fast | None, str]:
+        """CTranslate2 if it can do what the task asks, None for our own search; and who it is."""
+        if self.fast is None or not isinstance(task, Translate):
+            return None, f"regard ({self.hindrance})" if self.hindrance else "regard"
+        own = self.fast.why_not(task.config.decode)
+        if own is None:
+            return self.fast, self.fast.name
+        if self.wanted == "ct2":
+            raise RecipeError(
+                f"decode.{own}: CTranslate2 has no such setting; leave it out, or use engine auto"
+            )
+        return None, f"regard (CTranslate2 has no {own})"
+
+
+BUILTIN = Engines()

@@ -1,0 +1,120 @@
+"""CTranslate2 as the engine: the same answers, what it cannot do, and who says so."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.api import Trained
+from regard.data.tokenizer import BOS, PAD, UNK
+from regard.decode import DecodeConfig
+from regard.errors import RecipeError, RunError
+from regard.fast import Engines, Fast
+from tiny import classifier, rnn, transformer, untrained
+
+CPU = torch.device("cpu")
+TEXTS = [
+    "the grey heron stands still",
+    "fog lies on the river",
+    "fog",
+    "  ",
+    "the river stands on the heron " * 3,
+    *(f"grey fog {'still ' * n}" for n in range(20)),
+]
+
+
+def with_fast(own: Trained, wanted: Any = "ct2", **how: Any) -> Trained:
+    engines = Engines.made(wanted, own.task, own.model, own.model_config, CPU, **how)
+    return Trained(own.task, own.task_config, own.model, own.model_config, {}, CPU, engines)
+
+
+def closing_first(own: Trained) -> Trained:
+    """With no share of the probabilities for marks that are never written, as CTranslate2 has it."""
+    step = own.model.step
+
+    def closed(last_B: Tensor, state: Any) -> tuple[Tensor, Any]:
+        logits_BV, state = step(last_B, state)
+        return logits_BV.index_fill(1, torch.tensor([PAD, UNK, BOS]), -torch.inf), state
+
+    own.model.step = closed  # type: ignore[method-assign, assignment]
+    return own
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(("beam", "n_best"), [(1, 1), (4, 1), (4, 4)])
+def test_answers_as_the_search_of_our_own(norm: str, beam: int, n_best: int) -> None:
+    torch.manual_seed(3)
+    own = closing_first(untrained(transformer(norm=norm)))
+    fast = with_fast(own)
+    search = {"beam": beam, "n_best": n_best, "length_penalty": 0.7}
+    ours, theirs = own.predict(TEXTS, **search), fast.predict(TEXTS, **search)
+    assert fast.answered_by(**search).startswith("CTranslate2 ")
+    alike = [(one, other) for one, other in zip(ours, theirs, strict=True) if one.ids == other.ids]
+    assert len(alike) >= (len(TEXTS) if beam == 1 else 0.8 * len(TEXTS)), "it may end its beams earlier"
+    for one, other in alike:
+        assert other.score == pytest.approx(one.score, abs=1e-3)
+
+
+def test_what_is_too_long_for_its_text_is_searched_for_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = untrained(transformer())
+    fast = with_fast(own)
+    monkeypatch.setattr(Fast, "_found", lambda *given: None)
+    ours, theirs = own.predict(TEXTS, beam=3), fast.predict(TEXTS, beam=3)
+    assert [answer.ids for answer in ours] == [answer.ids for answer in theirs]
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        {"sample": True},
+        {"prefix": "the"},
+        {"must_not": ["fog"]},
+        {"must_include": ["llits"]},
+        {"no_repeat": 2},
+        {"repetition_penalty": 1.2},
+        {"groups": 2},
+        {"batch_invariant": True},
+    ],
+)
+def test_settings_of_our_own_are_never_dropped(decode: dict[str, Any]) -> None:
+    own = untrained(transformer())
+    (name,) = decode
+    assert with_fast(own, "auto").predict(TEXTS, **decode) == own.predict(TEXTS, **decode)
+    assert with_fast(own, "auto").answered_by(**decode) == f"regard (CTranslate2 has no {name})"
+    with pytest.raises(RecipeError, match=f"decode.{name}: CTranslate2 has no such setting"):
+        with_fast(own).predict(TEXTS, **decode)
+
+
+def test_every_setting_was_thought_of() -> None:
+    """A new setting of the search is our own until somebody says otherwise."""
+    honoured = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
+    fast = with_fast(untrained(transformer())).engines.fast
+    assert fast is not None
+    for name, field in DecodeConfig.model_fields.items():
+        changed = DecodeConfig.model_construct(**{name: object()})
+        assert (fast.why_not(changed) is None) == (name in honoured), (name, field)
+
+
+@pytest.mark.parametrize("config", [rnn(), classifier("rnn"), transformer(position="alibi")])
+def test_a_model_without_a_counterpart(config: Any) -> None:
+    own = untrained(config)
+    with pytest.raises(RunError, match=r"ct2: .*CTranslate2"):
+        with_fast(own)
+    auto = with_fast(own, "auto")
+    assert auto.answered_by().startswith("regard (")
+    assert auto.predict("fog") == own.predict("fog")
+
+
+def test_int8_rounds() -> None:
+    own = untrained(transformer())
+    rounded = with_fast(own, int8=True)
+    assert rounded.answered_by().endswith("int8")
+    assert len(rounded.predict(TEXTS)) == len(TEXTS)
+    with pytest.raises(RunError, match="int8: only CTranslate2 rounds weights"):
+        with_fast(own, "builtin", int8=True)
+
+
+def test_an_engine_nobody_knows() -> None:
+    with pytest.raises(RunError, match="engine ct: unknown; did you mean ct2"):
+        with_fast(untrained(transformer()), "ct")
