@@ -16,7 +16,7 @@ from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.export import Report, export
-from regard.fast import BUILTIN, EngineName, Engines
+from regard.fast import BUILTIN, Engines
 from regard.follow import follow
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
@@ -201,7 +201,7 @@ def load(
     folder: str | Path,
     *others: str | Path,
     device: str = "auto",
-    engine: EngineName = "builtin",
+    engine: str = "builtin",
     int8: bool = False,
 ) -> Trained:
     """A model from a run folder or a model folder; with others, translators that answer together.

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,7 +23,7 @@ from regard.models import ModelConfig, Transformer, TransformerConfig
 from regard.tasks import AnyTask, Translate
 from regard.tasks.translate import Pair, Translation
 
-EngineName = Literal["builtin", "ct2", "auto"]
+NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
 BATCH_TOKENS = 1024
 """Of one batch; it sorts by length and splits by itself."""
@@ -104,7 +104,7 @@ class Fast:
 class Engines:
     """Who may answer: our own search always, CTranslate2 if it is wanted and there."""
 
-    wanted: EngineName = "builtin"
+    wanted: str = "builtin"
     fast: Fast | None = None
     hindrance: str = ""
     """Why it is not there, though it is wanted."""
@@ -112,7 +112,7 @@ class Engines:
     @classmethod
     def made(
         cls,
-        wanted: EngineName,
+        wanted: str,
         task: AnyTask,
         model: nn.Module,
         config: ModelConfig,
@@ -120,8 +120,8 @@ class Engines:
         *,
         int8: bool = False,
     ) -> "Engines":
-        if wanted not in get_args(EngineName):
-            raise RunError(f"engine {wanted}: unknown{did_you_mean(wanted, get_args(EngineName))}")
+        if wanted not in NAMES:
+            raise RunError(f"engine {wanted}: unknown{did_you_mean(wanted, NAMES)}")
         if wanted == "builtin":
             if int8:
                 raise RunError("int8: only CTranslate2 rounds weights; use it with engine ct2 or auto")

@@ -93,14 +93,14 @@ class Worker:
 
     def follow(self, text: str, decode: dict[str, Any]) -> Iterator[Message]:
         """The answer as it grows, unless the parent says meanwhile that nobody reads it any more."""
-        begun = ""
         parts = self.trained.follow(text, **decode)
-        for begun in parts:
-            if self.is_called_off():
-                parts.close()  # type: ignore[attr-defined]
+        while not self.is_called_off():
+            try:
+                yield {"at": 0, "part": next(parts)}
+            except StopIteration as found:
+                yield {"at": 0, "answer": finite(found.value.to_json())}
                 return
-            yield {"at": 0, "part": begun}
-        yield {"at": 0, "answer": {"text": begun}}
+        parts.close()
 
     def is_called_off(self) -> bool:
         """While it works the parent sends nothing else than that it may stop; or it is gone."""
