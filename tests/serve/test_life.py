@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +61,12 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     named = ("--host", "0.0.0.0", "--key-file", str(key))
     assert "say under which names it is called there" in refusal(run, *named)
     assert "no such file" in refusal(run, "--key-file", str(tmp_path / "nokey")).lower()
+
+
+def test_a_missing_library_is_named(models: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "regard.serve.server", raising=False)
+    assert "install them with: pip install 'regard[serve]'" in refusal(str(models[0]))
 
 
 def test_limits_are_shown() -> None:

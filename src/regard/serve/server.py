@@ -15,8 +15,9 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.errors import ServeError
+from regard.serve.door import Door
 from regard.serve.engine import Engine, named
-from regard.serve.guard import Door, Guard
+from regard.serve.guard import Guard
 from regard.serve.http import application
 from regard.serve.limits import LIMITS, Limits
 
