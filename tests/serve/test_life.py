@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -31,6 +32,15 @@ def refusal(*arguments: str, environment: dict[str, str] | None = None) -> str:
     return " ".join(found.output.split())
 
 
+def refused_start(*runs: Path) -> str:
+    """What is said when a model cannot be loaded: one sentence, and no worker stays."""
+    command = [sys.executable, "-m", "regard", "serve", "--port", "0", *map(str, runs)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 2
+    assert found.stderr.count("\n") == 1
+    return found.stderr
+
+
 def test_a_port_in_use(models: list[Path]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -41,9 +51,9 @@ def test_a_port_in_use(models: list[Path]) -> None:
 
 def test_what_cannot_be_served(models: list[Path], tmp_path: Path) -> None:
     assert "say which runs to serve" in refusal()
-    assert "no such run or model folder" in refusal(str(tmp_path / "nobody"), "--port", "0")
+    assert "no such run or model folder" in refused_start(tmp_path / "nobody")
     (tmp_path / "empty").mkdir()
-    assert "not a trained model of regard" in refusal(str(models[1]), str(tmp_path / "empty"), "--port", "0")
+    assert "not a trained model of regard" in refused_start(models[1], tmp_path / "empty")
     twin = f"{models[0]}/../numbers"
     assert "another run is called 'numbers' too" in refusal(str(models[0]), twin)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,13 +15,19 @@ from regard.serve.limits import Limits
 from regard.serve.wire import packed, read, received
 
 
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """In a thread of its own: the browser of other tests keeps a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
 def picked(jobs: list[dict[str, Any]], **limits: Any) -> list[str]:
     """The texts of the batch that would be computed first."""
 
     async def inside() -> list[str]:
         return [job.text for job in chosen([Job(**fields) for fields in jobs], Limits(**limits))]
 
-    return asyncio.run(inside())
+    return run(inside())
 
 
 def texts(*lengths: int, **fields: Any) -> list[dict[str, Any]]:
@@ -63,7 +71,7 @@ def test_frames_arrive_as_they_were_sent() -> None:
             await received(stream)
         return first
 
-    assert asyncio.run(inside()) == message
+    assert run(inside()) == message
     os.write(sink, packed({"a": ["é"]}) + b"\x00\x00")
     os.close(sink)
     assert read(source) == {"a": ["é"]}
