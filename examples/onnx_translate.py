@@ -28,17 +28,16 @@ def translate(folder: Path, texts: list[str]) -> list[str]:
     lengths = np.array([len(ids) for ids in found])
     tokens = np.array([ids + [0] * (lengths.max() - len(ids)) for ids in found])
     state = dict(zip(names, read.run(None, {"tokens": tokens, "lengths": lengths}), strict=True))
-    last, written = np.full(len(texts), settings["begin"]), []
-    while len(written) < settings["max_length"] and not all(settings["end"] in row for row in zip(*written)):  # noqa: B905
+    last, ended, written = np.full(len(texts), settings["begin"]), np.zeros(len(texts), bool), []
+    while len(written) < settings["most"] and not ended.all():
         logits, *changed = step.run(None, {"last": last, "lengths": lengths, **state})
         state |= zip(changing, changed, strict=True)
         logits[:, settings["never"]] = -np.inf
         last = logits.argmax(-1)
-        written.append(last.tolist())
-    rows = [list(row) for row in zip(*written, strict=True)]
-    return [
-        target.decode(row[: row.index(settings["end"])] if settings["end"] in row else row) for row in rows
-    ]
+        ended |= last == settings["end"]
+        written.append(last)
+    rows = np.stack([*written, np.full(len(texts), settings["end"])], axis=1).tolist()
+    return [target.decode(row[: row.index(settings["end"])]) for row in rows]
 
 
 if __name__ == "__main__":

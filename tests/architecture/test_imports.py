@@ -58,8 +58,7 @@ MAY_IMPORT = {
     # what users touch
     "serve": "regard api decode explain.assets explain.page config plain errors __version__",
     "cli": "regard api describe report doctor draft export machine serve recipe tasks.task data errors"
-    " __version__"
-    " training.stopping training.ranks plain"
+    " __version__ training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }

@@ -16,14 +16,13 @@ ROOT = Path(__file__).parents[2]
 ONE = {"n_encoder_layers": 1, "n_decoder_layers": 1}
 TRANSLATORS: dict[str, Any] = {
     "relative": transformer(position="relative", n_kv_heads=1, **ONE),
-    "gru": rnn(),
-    "lstm": rnn(cell="lstm", n_layers=2, attention="general", order="luong"),
-    "rnn": rnn(cell="rnn", attention="none", bidirectional=False),
+    "lstm": rnn(cell="lstm", n_layers=2),
 }
 CLASSIFIERS: dict[str, Any] = {
-    "transformer": classifier("transformer", n_layers=1, position="rotary", activation="swiglu", norm="pre"),
-    "rnn": classifier("rnn", "mean"),
-    "words": classifier("words", "first"),
+    "transformer": classifier("transformer", "first", n_layers=1, position="rotary", norm="pre", n_heads=2),
+    "gru": classifier("rnn", "mean", cell="gru"),
+    "rnn": classifier("rnn", cell="rnn", bidirectional=False),
+    "words": classifier("words"),
 }
 
 

@@ -65,7 +65,7 @@ def write(task: Translate, model: Transformer | RNNSeq2Seq, folder: Path) -> Non
         ["logits", *(f"next_{name}" for name in names if name.startswith(CHANGING))],
     )
     write_tokenizers(task, folder)
-    settings = {"begin": BOS, "end": EOS, "never": list(FORBIDDEN), "max_length": task.config.max_length}
+    settings = {"begin": BOS, "end": EOS, "never": list(FORBIDDEN), "most": task.config.max_length - 1}
     _write_json(folder / SETTINGS, settings)
     (folder / "README.md").write_text(TRANSLATOR_CARD, "utf-8")
 

@@ -1,0 +1,43 @@
+"""`regard export` and `regard import` as their user sees them."""
+
+import json
+from pathlib import Path
+
+from small_runs import Call
+
+
+def test_out_and_back(call: Call, translator: Path, home: Path) -> None:
+    out = call("export", translator, "--to", "hf", "--out", "away")
+    assert out.exit_code == 0, out.stderr
+    assert "transformers" in out.stdout
+    assert "checked on 7 texts only; 200 or more say more" in out.stdout
+    assert out.stdout.splitlines()[-1] == "wrote away"
+    back = call("import", "away", "--out", "back")
+    assert back.stdout.splitlines()[0] == "wrote back"
+    asked = ("一二三", "十")
+    assert call("predict", "back", *asked).stdout == call("predict", translator, *asked).stdout
+
+
+def test_json_and_a_file_of_texts(call: Call, translator: Path, home: Path) -> None:
+    (home / "texts.txt").write_text("一二\n\n三\n", "utf-8")
+    out = call(
+        "export", translator / "model", "--to", "ct2", "--inputs", "texts.txt", "--json", "--out", "away"
+    )
+    assert out.exit_code == 0, out.stderr
+    told = json.loads(out.stdout)
+    assert told["inputs"] == 2
+    assert told["max_difference"] < 1e-4
+    assert told["folder"] == "away"
+
+
+def test_a_model_folder_needs_texts(call: Call, translator: Path, home: Path) -> None:
+    out = call("export", translator / "model", "--to", "hf", "--out", "away")
+    assert out.exit_code == 2
+    assert "has no texts to check an export on; give some with --inputs FILE" in out.stderr
+    assert list(home.iterdir()) == []
+
+
+def test_an_occupied_folder_is_refused(call: Call, translator: Path, home: Path) -> None:
+    (home / "away").mkdir()
+    assert "away: already exists" in call("export", translator, "--to", "ct2", "--out", "away").stderr
+    assert "away: already exists" in call("import", "anything", "--out", "away").stderr
