@@ -37,7 +37,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[tuple[str, int, i
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for run in options.run:
         exported = folder / run.name
-        report = regard.load(run).export(exported, to="hf", inputs=texts[:200])
+        report = regard.load(run).export(exported, "hf", texts[:200])
         print(f"{run.name}: {report.identical:.1%} of 200 answers alike when both rank by probability alone")
         for number in range(options.rounds):
             for beam, batch in CASES:
