@@ -1,6 +1,8 @@
 """Small models that have learnt a little, so that answers differ and end; and texts for them."""
 
+import json
 import random
+from functools import cache
 from typing import Any
 
 import torch
@@ -24,13 +26,20 @@ def translated(text: str) -> str:
 
 
 def translator(config: TransformerConfig | RNNConfig, *, joint: bool = False, **changes: Any) -> Any:
-    """(task, model): source and target have unequal vocabularies unless joint."""
-    given = {"tokenizer": TOKENIZER, "joint": joint, "max_length": 12} | changes
+    """(task, model), not to be changed: source and target have unequal vocabularies unless joint."""
+    return _translator(
+        config, json.dumps({"tokenizer": TOKENIZER, "joint": joint, "max_length": 12} | changes)
+    )
+
+
+@cache
+def _translator(config: TransformerConfig | RNNConfig, given: str) -> Any:
     rows = [Row({"source": text, "target": translated(text)}, "x", 1) for text in texts(40)]
-    task = Translate.fit(TranslateConfig.model_validate(given), rows)
+    task = Translate.fit(TranslateConfig.model_validate_json(given), rows)
     return task, taught(config, task, rows)
 
 
+@cache
 def labeller(config: ClassifierConfig) -> Any:
     rows = [Row({"text": text, "label": text.split()[0][:1]}, "x", 1) for text in texts(40)]
     task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
