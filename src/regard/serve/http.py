@@ -26,9 +26,7 @@ SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configur
 SHOWN = ("task", "description", "max_length", "heads", "decode")
 BRANCHES = ("constrained-str", "list[")
 """What pydantic calls the ways a text may be given."""
-STREAMED: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
-}
+STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": schema.Failure, "description": said}
     for status, said in {

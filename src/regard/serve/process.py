@@ -10,6 +10,8 @@ from typing import Self
 from regard.errors import RunError
 from regard.serve.wire import Message, packed, received
 
+END_SECONDS = 0.5
+
 
 class LostError(Exception):
     """The worker died, or did not answer in time."""
@@ -76,7 +78,12 @@ class WorkerProcess:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """It holds nothing that a gentler end would save."""
-    if process.returncode is None:
+    """Its input ends, so it does; one that does not is killed, as it holds nothing that would be lost."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(END_SECONDS):
+            await process.wait()
+    except TimeoutError:
         process.kill()
-    await process.wait()
+        await process.wait()
