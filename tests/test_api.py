@@ -385,6 +385,18 @@ def test_the_maps_are_those_of_the_answer_given() -> None:
     assert shown.maps[0].weights_HQK[0, 0] == pytest.approx(scores_T.softmax(0).tolist(), abs=1e-5)
 
 
+def test_a_given_answer_is_explained_as_it_is() -> None:
+    model = untrained(transformer())
+    text = "amber birch cedar"
+    answer, other = (model.predict(text, beam=4, n_best=2, max_length=n) for n in (2, 4))
+    assert answer.text != other.text
+    for each in (answer, other):
+        explained = model.explain(text, each)
+        assert explained.output == each.text
+        assert len(explained.map("decoder.layers.0.cross").rows) == len(each.ids) + 1
+    assert model.explain(text, beam=4, max_length=2).output == answer.text
+
+
 def test_what_cannot_be_explained_is_said() -> None:
     with pytest.raises(DataError, match="nothing to explain: the text is empty"):
         untrained(rnn()).explain("  ")

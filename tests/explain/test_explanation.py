@@ -40,6 +40,15 @@ def test_a_trust_score_is_a_number_up_to_one():
         Trust("never", float("nan"))
 
 
+def test_as_json_it_holds_the_weights_and_names_each_axis_once(translation):
+    plain, packed = translation.to_json(), translation.to_json(packed=True)
+    assert [axis["name"] for axis in plain["axes"]] == ["source", "target", "written so far"]
+    for drawn, known in zip(plain["maps"], translation.maps, strict=True):
+        np.testing.assert_allclose(drawn["weights"], known.weights_HQK, atol=1e-4)
+        assert plain["axes"][drawn["rows"]]["labels"] == list(known.rows.labels)
+    assert all("weights" not in drawn and drawn["packed"] for drawn in packed["maps"])
+
+
 def test_files_hold_what_is_returned(translation, tmp_path):
     page, picture = tmp_path / "a.html", tmp_path / "a.svg"
     assert translation.to_html(page) == page.read_text(encoding="utf-8")
