@@ -80,7 +80,7 @@ def _table(report: "Report") -> Table:
     table = Table(box=None, pad_edge=False)
     cells = {
         "engine": report.engine,
-        "identical": f"{report.identical:.1%} of {report.n_inputs:,}",
+        "identical": f"{report.identical:.1%} of {report.n_compared:,}" if report.n_compared else "–",
         "difference": f"{report.difference:.1e}",
         "texts/s": f"{report.speed_here:,.0f} → {report.speed_there:,.0f}",
         "size": console.size(report.n_bytes),

@@ -98,6 +98,7 @@ class _Job:
             folder,
             theirs.name,
             len(self.texts),
+            found.n_whole,
             found.identical,
             found.difference,
             found.speed_here,

@@ -51,8 +51,10 @@ class Report:
     folder: Path
     engine: str
     n_inputs: int
+    n_compared: int
+    """Inputs whose answers ended by themselves on both sides."""
     identical: float
-    """The share of answers that are the same to the letter."""
+    """The share of these answers that are the same to the letter; 1 if there are none."""
     difference: float
     """The largest one, of any log-probability."""
     speed_here: float
@@ -68,7 +70,8 @@ class Report:
             "folder": str(self.folder),
             "engine": self.engine,
             "inputs": self.n_inputs,
-            "identical": round(self.identical, 4),
+            "compared": self.n_compared,
+            "identical": round(self.identical, 4) if self.n_compared else None,
             "max_difference": self.difference,
             "texts_per_second": {"here": round(self.speed_here, 1), "there": round(self.speed_there, 1)},
             "bytes": self.n_bytes,

@@ -13,8 +13,11 @@ DENSE = tuple(f".{name}" for name in ("q", "k", "v", "o", "inner", "gate", "oute
 
 
 def written_out(model: nn.Module, config: TransformerConfig) -> tuple[dict[str, Tensor], TransformerConfig]:
-    """Copies on the CPU; the config describes them."""
-    own = {name: tensor.detach().cpu().float() for name, tensor in model.state_dict().items()}
+    """Copies on the CPU, as whoever gets them may round them in place; the config describes them."""
+    own = {
+        name: tensor.detach().to("cpu", torch.float32, copy=True)
+        for name, tensor in model.state_dict().items()
+    }
     group = config.n_heads // (config.n_kv_heads or config.n_heads)
     plain: dict[str, Tensor] = {}
     for name, tensor in own.items():
