@@ -307,7 +307,7 @@ def kills(folder: Path, scale: float) -> list[str]:
     told = ", ".join(f"{status}: {number}" for status, number in statuses.items())
     return [
         f"kill −9 of a worker under load × {rounds}: the other model answered meanwhile, the killed one was "
-        f"back after {quantile(backs, 0.5):.1f} s (median), {max(backs):.1f} s at most; its requests ended {told}."
+        f"back after {quantile(backs, 0.5):.1f} s (median), {max(backs):.1f} s at most; its requests: {told}."
     ]
 
 
