@@ -51,8 +51,8 @@ def test_a_stream_grows_to_the_offline_answer(server: Served, offline, decode: d
     told = [data["text"] for name, data in parts]
     assert {name for name, _ in parts} == {"text"}
     assert all(after.startswith(before) for before, after in itertools.pairwise(told))
-    expected = offline["numbers"].predict(TEXTS[9], **decode).text
-    assert (last, final) == ("answer", {"model": "numbers", "answer": {"text": expected}})
+    expected = offline["numbers"].predict(TEXTS[9], **decode).to_json()
+    assert (last, final) == ("answer", {"model": "numbers", "answer": expected})
     assert told == list(offline["numbers"].follow(TEXTS[9], **decode))
 
 
