@@ -37,7 +37,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import torch
 
 import regard
-from hostile import STRINGS, canary_request, fault, malformed, send
+from hostile import canary_request, fault, malformed, send
+from hostile_texts import SENDABLE
 from served import Served, make_models, sentences, served, until
 
 SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
@@ -351,7 +352,7 @@ def canaries(folder: Path, scale: float) -> list[str]:
 def page(folder: Path, scale: float) -> list[str]:
     from playwright.sync_api import sync_playwright
 
-    strings, faults = STRINGS[: max(2, round(500 * scale))], []
+    strings, faults = SENDABLE[: max(2, round(500 * scale))], []
     models = make_models(folder / "models")
     with served(models, folder / "log") as server, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(

@@ -153,37 +153,6 @@ PATHS = (
 KINDS: tuple[Callable[[random.Random], bytes], ...] = (_json, _json, _not_json, _lengths, _heads)
 
 
-ATTACKS = (
-    "<script>window.__pwned=1</script>",
-    "</script><script>window.__pwned=1</script>",
-    "<img src=x onerror=window.__pwned=1>",
-    "<svg onload=window.__pwned=1>",
-    "<svg><script>window.__pwned=1</script></svg>",
-    "<iframe srcdoc='<script>parent.__pwned=1</script>'>",
-    "javascript:window.__pwned=1",
-    '" autofocus onfocus="window.__pwned=1',
-    "' onmouseover='window.__pwned=1",
-    "]]><script>window.__pwned=1</script>",
-    "<!--<script>window.__pwned=1//-->",
-    "{{constructor.constructor('window.__pwned=1')()}}",
-    "${window.__pwned=1}",
-    "</textarea><script>window.__pwned=1</script>",
-    "</title><script>window.__pwned=1</script>",
-    "<details open ontoggle=window.__pwned=1>",
-    "\\u003cscript>window.__pwned=1</script>",
-    "&lt;script&gt;window.__pwned=1&lt;/script&gt;",
-    "<a href=javascript:window.__pwned=1>x</a>",
-    "event: answer\ndata: {}\n\n<b>",
-)
-WRAPPINGS = (
-    "{}", "\u202e{}", "{}\x00", "\u2066{}\u2069", "a\u200b{}", "\r\n{}", "白鹭{}", "👩‍👧{}", "\ufeff{}",
-    "{} {}", "一{}二", "\t{}", "{}'", '{}"', "`{}`", "<<{}>>", "%3C{}%3E", "\\{}", "{}//", "/*{}*/",
-    "&#60;{}", "\u2028{}", "x={}", "[[{}]]", "{}\u0301",
-)  # fmt: skip
-STRINGS = [wrapping.replace("{}", attack) for attack in ATTACKS for wrapping in WRAPPINGS]
-"""Five hundred texts that would run if any of them met HTML."""
-
-
 def canary_request(rng: random.Random, secret: str) -> tuple[str, dict[str, Any]]:
     """One of many requests that carry a secret somewhere."""
     text = f"{rng.choice(('一', '二三', '四五六', '七八九十'))} {secret}"

@@ -76,7 +76,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
             else "no config.json"
         )
         raise RunError(f"{folder}: not a trained model of regard ({why})")
-    config = _read_json(folder / "config.json")
+    config = read_json(folder / "config.json")
     if not isinstance(config.get("format_version"), int) or "task" not in config:
         raise CheckpointError(
             f"{folder / 'config.json'}: made by another tool, not by regard; train one here"
@@ -106,7 +106,7 @@ def _metrics(path: Path) -> dict[str, Any]:
     """What was measured; a folder without it is a model all the same."""
     if not path.is_file():
         return {}
-    metrics = _read_json(path)
+    metrics = read_json(path)
     scores = metrics.get("scores", {})
     if not isinstance(scores, dict) or not all(
         isinstance(split, dict) and all(isinstance(value, int | float | None) for value in split.values())
@@ -161,7 +161,8 @@ def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(finite(value), ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """An object from a small file that may be anybody's."""
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from hostile import STRINGS
+from hostile_texts import SENDABLE
 from served import Served, served
 
 LABELS = ["<img src=x onerror=window.__pwned=1>", "</script><script>window.__pwned=1</script>"]
@@ -181,12 +181,12 @@ def test_hostile_texts_names_and_labels_are_shown_and_not_executed(hostile: Serv
     page = open_page(hostile)
     for name in page.locator("#model option").all_inner_texts():
         page.select_option("#model", name)
-        for attack in STRINGS[::47]:
+        for attack in SENDABLE[::47]:
             ask(page, attack)
     assert sorted(page.locator("#labels bdi").all_inner_texts()) == sorted(LABELS)
     page.select_option("#model", index=0)
     page.click("#more")
-    for attack in STRINGS[:100:25]:
+    for attack in SENDABLE[:100:25]:
         page.fill("#settings input[name=must_include]", attack)
         ask(page, "一")
         expect(page.locator("#fault")).to_contain_text("must_include")

@@ -7,9 +7,10 @@ import torch
 from safetensors.torch import load_file
 
 from regard.training import checkpoint
-from regard.training.events import Evaluated, Saved, Step
+from regard.training.events import Evaluated, Step
 from regard.training.loop import run
 from regard.training.state import Training
+from states import whole_and_resumed
 
 Make = Callable[..., Training]
 
@@ -49,15 +50,7 @@ def test_is_what_is_scored_and_kept(make: Make, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_goes_on_to_the_same_bits(make: Make) -> None:
-    plan = {"max_steps": 8, "eval_every": 4, "save_every": 1, "ema": 0.8}
-    whole = make("whole", **plan)
-    list(run(whole))
-    for event in run(make("cut", **plan)):
-        if isinstance(event, Saved) and event.step == 3:
-            break
-    again = make("cut", model_seed=9, **plan)
-    again.resume()
-    list(run(again))
+    whole, again = whole_and_resumed(make, ema=0.8)
     assert whole.ema is not None
     assert again.ema is not None
     assert all(torch.equal(tensor, again.ema.weights[name]) for name, tensor in whole.ema.weights.items())

@@ -9,11 +9,9 @@ from torch import nn
 
 from regard.linear import Linear
 from regard.training.config import TrainConfig
-from regard.training.events import Saved
-from regard.training.loop import run
 from regard.training.muon import Muon, orthogonal
 from regard.training.state import Training
-from states import state
+from states import state, whole_and_resumed
 
 Make = Callable[..., Training]
 SHAPES = [(7, 13), (13, 7), (11, 11), (7, 13)]
@@ -64,15 +62,7 @@ def test_leaves_embeddings_and_the_output_to_adam() -> None:
 
 
 def test_goes_on_to_the_same_bits(make: Make) -> None:
-    plan = {"max_steps": 8, "eval_every": 4, "save_every": 1, "optimizer": "muon"}
-    whole = make("whole", **plan)
-    list(run(whole))
-    for event in run(make("cut", **plan)):
-        if isinstance(event, Saved) and event.step == 3:
-            break
-    again = make("cut", model_seed=9, **plan)
-    again.resume()
-    list(run(again))
+    whole, again = whole_and_resumed(make, optimizer="muon")
     assert all(map(torch.equal, state(whole), state(again)))
 
 

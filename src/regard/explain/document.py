@@ -18,8 +18,8 @@ from regard.explain.assets import asset
 from regard.explain.legible import visible
 
 
-def document(template: str, styles: Iterable[str], scripts: Iterable[str], title: str, data: Any) -> str:
-    """The template's $policy, $title, $style, $data and $script filled in; styles and scripts are assets."""
+def document(main: str, styles: Iterable[str], scripts: Iterable[str], title: str, data: Any) -> str:
+    """The frame around the asset `main`, with styles and scripts, which are assets too."""
     style, script = ("\n".join(map(asset, names)) for names in (styles, scripts))
     policy = {
         "default-src": "'none'",
@@ -30,10 +30,11 @@ def document(template: str, styles: Iterable[str], scripts: Iterable[str], title
         "form-action": "'none'",
         "require-trusted-types-for": "'script'",
     }
-    return Template(asset(template)).substitute(
+    return Template(asset("frame.html")).substitute(
         policy="; ".join(f"{directive} {value}" for directive, value in policy.items()),
         title=html.escape(visible(title)[:80]),
         style=style,
+        main=asset(main),
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
         script=script,
     )

@@ -4,7 +4,6 @@ Only what the three twins (twins.py) have is read, and only with a vocabulary th
 weights may have been trained further elsewhere. Sizes are compared with the file before memory is taken.
 """
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,11 @@ from regard.export.tokens import FILE, TARGET, read_tokenizer
 from regard.export.twins import ACTIVATIONS, BLENDERBOT, TWINS, Twin, correspondence, to_ours
 from regard.models import Dims, Transformer, TransformerConfig
 from regard.models.outline import outline
-from regard.store import save_model
+from regard.store import read_json, save_model
 from regard.tasks import Translate, TranslateConfig
 from regard.training.checkpoint import fill
 
 WEIGHTS = "model.safetensors"
-MAX_CONFIG_BYTES = 1_000_000
 POSITIONS = tuple(f"model.{stack}.embed_positions.weight" for stack in ("encoder", "decoder"))
 REQUIRED = {
     "pad_token_id": PAD,
@@ -62,14 +60,7 @@ def import_folder(folder: Path, out: Path) -> None:
 
 
 def _config(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")
-        given = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is the folder complete?") from error
-    if not isinstance(given, dict):
-        raise CheckpointError(f"{path}: should hold a JSON object")
+    given = read_json(path)
     for name, wanted in REQUIRED.items():
         if name in given and given[name] != wanted:
             raise CheckpointError(f"{path}: {name} is {given[name]!r}, regard's models have {wanted!r}")
