@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check format bench-speed bench-bottleneck bench-growth bench-quality soak clean
+.PHONY: install install-browser demo test check format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve soak clean
 
 install: $(VENV)/.installed
 
@@ -51,6 +51,13 @@ bench-growth: install
 
 bench-quality: install
 	$(BIN)/python bench/time_to_quality.py --data $(DATA) --append bench/RESULTS.md
+
+# RUN is a trained Transformer translator, TEXTS a file of sentences it can read.
+bench-decode: install
+	$(BIN)/python bench/decode_speed.py --run $(RUN) --texts $(TEXTS) --append bench/RESULTS.md
+
+bench-serve: install install-browser
+	$(BIN)/python bench/serve_load.py
 
 # Hundreds of real kills, at random moments and at every named moment of a save; thousands of batches mixed at random.
 soak: install
