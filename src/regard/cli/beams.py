@@ -22,9 +22,10 @@ def beams(
     json: AsJson = False,
     settings: Settings = None,
 ) -> None:
-    """Show how the answer was found: every beginning the search considered, and what became of it.
+    """Show how the answer was found.
 
-    The answers are printed; a page (one file, no network needed) draws the tree.
+    The answers are printed; a page (one file, no network needed) draws every beginning that the search
+    considered, and what became of it.
     """
     import regard
     from regard.plain import printable

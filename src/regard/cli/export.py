@@ -37,7 +37,7 @@ def export(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Write a model for another engine, and prove that it answers there as here.
+    """Write a model for another engine, proven to answer alike.
 
     Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
     """

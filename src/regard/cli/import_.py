@@ -12,7 +12,7 @@ def import_(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the model.", show_default=False)],
 ) -> None:
-    """Read a translator back from a folder of Hugging Face, trained on there or not.
+    """Read a translator back from a Hugging Face folder.
 
     Only safetensors and JSON are read; no code and no pickle, whatever the folder holds.
     """

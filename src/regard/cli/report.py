@@ -13,7 +13,10 @@ def report(
         Path | None, typer.Option(help="Where to write it; report.html in the run folder by default.")
     ] = None,
 ) -> None:
-    """Draw a run's curves, samples and where its time went on one HTML page, during training or after."""
+    """Draw a run's curves, samples and times on one page.
+
+    One HTML file that needs no network; during training or after.
+    """
     from regard.report import write_report
 
     console.line(f"wrote {write_report(run, out)}")

@@ -40,7 +40,7 @@ def serve(
         bool, typer.Option("--show-limits", help="Print what requests may ask for, and exit.")
     ] = False,
 ) -> None:
-    """Serve models over HTTP: answers, streams, attention, and a page to try them.
+    """Serve models over HTTP, with a page to try them.
 
     Ctrl-C ends it when what was asked is answered, a second one at once.
     """

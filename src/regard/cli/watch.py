@@ -23,9 +23,10 @@ def watch(
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once and leave.")] = False,
 ) -> None:
-    """Look at a training from another terminal: how far it is, its curve, its validations.
+    """Look at a training from another terminal.
 
-    Leaves when the training ends; Ctrl-C leaves at any time and does not touch the training.
+    How far it is, its curve, its validations. It leaves when the training ends; Ctrl-C leaves at any time
+    and does not touch the training.
     """
     from regard.report import History
 
