@@ -27,9 +27,11 @@ class FeedForward(nn.Module):
         return out
 
     def _inner(self, x: Tensor) -> Tensor:
-        inner: Tensor = self.inner(x)
-        if self.gate is not None:
-            return F.silu(self.gate(x)) * inner
+        return self.activate(self.inner(x), None if self.gate is None else self.gate(x))
+
+    def activate(self, inner: Tensor, gate: Tensor | None = None) -> Tensor:
+        if gate is not None:
+            return F.silu(gate) * inner
         if self.activation == "relu":
             return F.relu(inner)
         return F.gelu(inner, approximate="tanh" if self.activation == "gelu_tanh" else "none")

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from regard.attention import Growing, Static, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
+from regard.layers.brisk import Brisk, barring
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.dims import Dims
@@ -63,6 +64,10 @@ class DecoderState:
     memory: tuple[Static, ...]
     lengths_B: Tensor
     past: tuple[Growing, ...] | None = None
+    brisk: Brisk | None = None
+    """Takes the steps, where it can."""
+    barred_B11K: Tensor | None = None
+    """What it must know of the lengths."""
 
 
 class Transformer(nn.Module):
@@ -105,9 +110,15 @@ class Transformer(nn.Module):
         return memory_BKD
 
     def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
-        return DecoderState(self.decoder.remember(self.encode(source_BK, lengths_B)), lengths_B)
+        memory = self.decoder.remember(self.encode(source_BK, lengths_B))
+        brisk = Brisk.of(self.embed_target, self.decoder)
+        barred = None if brisk is None else barring(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
+        return DecoderState(memory, lengths_B, None, brisk, barred)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        if state.brisk is not None:
+            hidden_BD, past = state.brisk(last_B, state.past, state.memory, state.barred_B11K)
+            return heads.logits(hidden_BD, self.output_weight, None), replace(state, past=past)
         seen = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
         positions = positions_like(last_B[:, None], seen)
         hidden_B1D, past = self.decoder(
@@ -125,4 +136,7 @@ class Transformer(nn.Module):
         if sources_B is None:
             return replace(state, past=past)
         memory = tuple(cache.select(sources_B) for cache in state.memory)
-        return DecoderState(memory, state.lengths_B[sources_B], past)
+        barred = None if state.barred_B11K is None else state.barred_B11K[sources_B]
+        return replace(
+            state, memory=memory, lengths_B=state.lengths_B[sources_B], past=past, barred_B11K=barred
+        )

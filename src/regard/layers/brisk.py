@@ -1,0 +1,177 @@
+"""One token through a decoder: what `Embed` and `Stack` compute, in a third of the calls.
+
+On a CPU a step over a few rows is calls, not arithmetic. Here matrices that meet the same input lie side by
+side, the mask of the memory is made once for all steps, and no module stands between two products. What
+cannot be written out so is left to the modules: positions inside attention, a graph to be exported, and
+whatever someone wants to look at or has changed (a tap, a hook, another kind of `Linear`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention import Attention, Growing, Learned, Static
+from regard.attention.tap import Site
+from regard.layers.block import Block
+from regard.layers.embed import Embed
+from regard.layers.stack import Stack
+from regard.linear import Linear
+
+Affine = tuple[Tensor, Tensor | None]
+PLACES = 128
+"""Positions that are made at first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    shape: tuple[int, ...]
+    weight: Tensor
+    bias: Tensor
+    eps: float
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return torch.layer_norm(x, self.shape, self.weight, self.bias, self.eps)
+
+
+class _Layer:
+    def __init__(self, block: Block) -> None:
+        own, cross, cross_norm, ff = block.self, block.cross, block.cross_norm, block.ff
+        assert cross is not None
+        assert cross_norm is not None
+        self.pre, self.n_heads, self.n_kv_heads = block.pre, own.n_heads, own.n_kv_heads
+        self.gqa = own.n_kv_heads != own.n_heads
+        self.norms = [_norm(norm) for norm in (block.self_norm, cross_norm, block.ff_norm)]
+        qkv = [_affine(part) for part in (own.q, own.k, own.v)]
+        self.qkv, self.widths = _beside(qkv), [len(weight) for weight, _ in qkv]
+        self.own_out, self.cross_q, self.cross_out = map(_affine, (own.o, cross.q, cross.o))
+        inner = [_affine(part) for part in (ff.inner, ff.gate) if part is not None]
+        self.inner, self.n_inner = _beside(inner), len(inner)
+        self.activate, self.outer = ff.activate, _affine(ff.outer)
+
+    def __call__(
+        self, x_BD: Tensor, past: Growing | None, memory: Static, barred_B11K: Tensor | None
+    ) -> tuple[Tensor, Growing]:
+        first, second, third = self.norms
+        seen_BD, own = self._see_own(self._before(x_BD, first), past)
+        x_BD = self._after(x_BD, seen_BD, first)
+        x_BD = self._after(x_BD, self._see(self._before(x_BD, second), memory, barred_B11K), second)
+        return self._after(x_BD, self._think(self._before(x_BD, third)), third), own
+
+    def _before(self, x: Tensor, norm: _Norm) -> Tensor:
+        return norm(x) if self.pre else x
+
+    def _after(self, x: Tensor, out: Tensor, norm: _Norm) -> Tensor:
+        return x + out if self.pre else norm(x + out)
+
+    def _see_own(self, x_BD: Tensor, past: Growing | None) -> tuple[Tensor, Growing]:
+        rows = len(x_BD)
+        q_BD, k_BD, v_BD = torch.split_with_sizes(F.linear(x_BD, *self.qkv), self.widths, dim=-1)
+        new = Growing(k_BD.view(rows, self.n_kv_heads, 1, -1), v_BD.view(rows, self.n_kv_heads, 1, -1))
+        own = new if past is None else past.append(new)
+        q_BH1E = q_BD.view(rows, self.n_heads, 1, -1)
+        seen_BH1E = F.scaled_dot_product_attention(q_BH1E, own.k_BGKE, own.v_BGKW, enable_gqa=self.gqa)
+        return F.linear(seen_BH1E.reshape(rows, -1), *self.own_out), own
+
+    def _see(self, x_BD: Tensor, memory: Static, barred_B11K: Tensor | None) -> Tensor:
+        """The beams of a source are its queries, side by side."""
+        rows, sources = len(x_BD), len(memory.k_BGKE)
+        q_BD = F.linear(x_BD, *self.cross_q)
+        seen = F.scaled_dot_product_attention(
+            q_BD.view(sources, rows // sources, self.n_heads, -1).transpose(1, 2),
+            memory.k_BGKE,
+            memory.v_BGKW,
+            attn_mask=barred_B11K,
+            enable_gqa=self.gqa,
+        )
+        return F.linear(seen.transpose(1, 2).reshape(rows, -1), *self.cross_out)
+
+    def _think(self, x_BD: Tensor) -> Tensor:
+        inner = F.linear(x_BD, *self.inner).chunk(self.n_inner, dim=-1)
+        return F.linear(self.activate(*inner), *self.outer)
+
+
+class Brisk:
+    """`of` makes one, where that can be."""
+
+    def __init__(self, embed: Embed, stack: Stack) -> None:
+        self._embed, self._weight, self._position = embed, embed.weight, embed.position
+        self._layers = [_Layer(block) for block in _blocks(stack)]
+        self._norm = None if stack.norm is None else _norm(stack.norm)
+        self._sites = [module for module in stack.modules() if isinstance(module, Site)]
+        self._places_TD: Tensor | None = None
+
+    @classmethod
+    def of(cls, embed: Embed, stack: Stack) -> "Brisk | None":
+        modules = (*embed.modules(), *stack.modules())
+        if stack.training or torch.compiler.is_compiling() or not all(map(_is_plain, modules)):
+            return None
+        return cls(embed, stack)
+
+    def __call__(
+        self,
+        last_B: Tensor,
+        past: Sequence[Growing] | None,
+        memory: Sequence[Static],
+        barred_B11K: Tensor | None,
+    ) -> tuple[Tensor, tuple[Growing, ...]]:
+        """The last layer's states, and every layer's keys and values."""
+        assert all(site.tap is None for site in self._sites), "taps are set before the first step"
+        x_BD = F.embedding(last_B, self._weight) * self._embed.scale
+        if self._position is not None:
+            x_BD = x_BD + self._place(0 if past is None else past[0].k_BGKE.shape[2])
+        grown = []
+        for i, layer in enumerate(self._layers):
+            x_BD, own = layer(x_BD, None if past is None else past[i], memory[i], barred_B11K)
+            grown.append(own)
+        return (x_BD if self._norm is None else self._norm(x_BD)), tuple(grown)
+
+    def _place(self, position: int) -> Tensor:
+        if isinstance(self._position, Learned):
+            return self._position.weight[position]
+        assert self._position is not None
+        if self._places_TD is None or position >= len(self._places_TD):
+            wanted = torch.arange(max(PLACES, 2 * position), device=self._weight.device)
+            self._places_TD = self._position(wanted)
+        return self._places_TD[position]
+
+
+def barring(lengths_B: Tensor, n_keys: int, dtype: torch.dtype) -> Tensor | None:
+    """What is added to the scores of keys that are padding; None where no row has any."""
+    barred_BK = torch.arange(n_keys, device=lengths_B.device) >= lengths_B[:, None]
+    if not bool(barred_BK.any()):
+        return None
+    zeros = torch.zeros(barred_BK.shape, dtype=dtype, device=lengths_B.device)
+    return zeros.masked_fill_(barred_BK, -torch.inf)[:, None, None]
+
+
+def _is_plain(module: nn.Module) -> bool:
+    if module._forward_hooks or module._forward_pre_hooks:
+        return False
+    if isinstance(module, Attention):
+        return module.rotary is None and module.distance is None and module.tap is None
+    return type(module) is Linear or not isinstance(module, Linear)
+
+
+def _blocks(stack: Stack) -> Iterator[Block]:
+    for layer in stack.layers:
+        assert isinstance(layer, Block)
+        yield layer
+
+
+def _affine(linear: Linear | None) -> Affine:
+    assert linear is not None
+    return linear.weight, linear.bias
+
+
+def _beside(parts: Sequence[Affine]) -> Affine:
+    if len(parts) == 1:
+        return parts[0]
+    biases = [bias for _, bias in parts if bias is not None]
+    return torch.cat([weight for weight, _ in parts]), torch.cat(biases) if biases else None
+
+
+def _norm(norm: nn.LayerNorm) -> _Norm:
+    return _Norm(norm.normalized_shape, norm.weight, norm.bias, norm.eps)
