@@ -14,11 +14,12 @@ from itertools import zip_longest
 import torch
 from torch import Tensor
 
-from regard.decode.hypothesis import Hypothesis, normalised
+from regard.decode.hypothesis import Found, Hypothesis, normalised
 from regard.decode.required import Required
 from regard.decode.rules import Rules
 from regard.decode.stepper import S, Stepper, Tell, untold
-from regard.decode.tree import Found, Tree
+from regard.decode.top import top
+from regard.decode.tree import Tree
 
 CPU = torch.device("cpu")
 NOTHING = Hypothesis((), -torch.inf, -torch.inf)
@@ -86,19 +87,20 @@ def beam(
         logits_NV, state = stepper.step(last_N, state)
         log_prob_NV = rules.log_probs(logits_NV, live.written_BST.flatten(0, 1), running)
         log_prob_BSV = log_prob_NV.view(len(running), width, -1)
-        taken_BV = torch.zeros_like(log_prob_BSV[:, 0])
+        taken_BV = torch.zeros_like(log_prob_BSV[:, 0]) if groups > 1 else None
         chosen: list[Found] = []
         for group in range(groups):
             beams = slice(group * each, (group + 1) * each)
             own = live.group(beams, log_prob_BSV)
-            found = own.best(2 * each, rules, diversity * taken_BV if group else None)
+            found = own.best(2 * each, rules, None if taken_BV is None else diversity * taken_BV)
             lanes = [finished[source][group] for source in running]
             _finish(found, lanes, own, rules.end)
             going_on = _continue(found, lanes, rules.end, length + 1)
             if tree is not None:
                 tree.grow(group, each, found, going_on)
             parents_BS, tokens_BS, scores_BS = going_on
-            taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
+            if taken_BV is not None:
+                taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
             chosen.append((parents_BS + group * each, tokens_BS, scores_BS))
         parents_BS, tokens_BS, scores_BS = (torch.cat(parts, dim=1) for parts in zip(*chosen, strict=True))
         live = live.grown(parents_BS, tokens_BS, scores_BS, log_prob_BSV)
@@ -153,10 +155,11 @@ class _Group:
     log_prob_BSV: Tensor
 
     def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> Found:
-        total_BSV = self.live.scores_BS[..., None] + self.log_prob_BSV
+        scores_BS, log_prob_BSV = self.live.scores_BS, self.log_prob_BSV
         if rules.must_include is not None:
+            total_BSV = scores_BS[..., None] + log_prob_BSV
             return _by_bank(total_BSV, self.live.written_BST, rules.must_include, rules.end, count)
-        return _best(total_BSV, count, dislike_BV)
+        return _best(scores_BS, log_prob_BSV, count, dislike_BV)
 
 
 def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tensor:
@@ -165,12 +168,16 @@ def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tenso
     return log_prob_BSV.flatten(1).gather(1, parents_BS * n_vocab + tokens_BS)
 
 
-def _best(total_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Found:
-    n_vocab = total_BSV.shape[-1]
-    liked_BSV = total_BSV if dislike_BV is None else total_BSV - dislike_BV[:, None]
-    top = liked_BSV.flatten(1).topk(min(count, total_BSV[0].numel()), dim=-1)
-    scores = top.values if dislike_BV is None else total_BSV.flatten(1).gather(1, top.indices)
-    return top.indices // n_vocab, top.indices % n_vocab, scores
+def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Found:
+    """The best of each beam's best, so that sums are made for few and not for all."""
+    n_beams, n_vocab = log_prob_BSV.shape[1:]
+    liked_BSV = log_prob_BSV if dislike_BV is None else log_prob_BSV - dislike_BV[:, None]
+    values_NC, tokens_NC = top(liked_BSV.flatten(0, 1), min(count, n_vocab))
+    liked_BP = (scores_BS[..., None] + values_NC.view(-1, n_beams, values_NC.shape[1])).flatten(1)
+    places = liked_BP.topk(min(count, n_beams * n_vocab), dim=-1).indices
+    parents = places // tokens_NC.shape[1]
+    tokens = tokens_NC.view(len(places), -1).gather(1, places)
+    return parents, tokens, scores_BS.gather(1, parents) + _costs(log_prob_BSV, parents, tokens)
 
 
 def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: int, count: int) -> Found:

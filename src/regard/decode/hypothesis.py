@@ -1,6 +1,11 @@
-"""A finished answer of a search."""
+"""What a search finds: continuations, and in the end answers."""
 
 from dataclasses import dataclass
+
+from torch import Tensor
+
+Found = tuple[Tensor, Tensor, Tensor]
+"""parents, tokens and scores of the best continuations of each source, best first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from torch import Tensor
 
-from regard.decode.hypothesis import Hypothesis, normalised
-
-Found = tuple[Tensor, Tensor, Tensor]
-"""parents, tokens and scores of the best continuations of each source, best first."""
+from regard.decode.hypothesis import Found, Hypothesis, normalised
 
 Fate = Literal["went on", "answer", "beaten", "outranked", "left behind", "too late"]
 """went on      among the best of its step, and so was something that continues it

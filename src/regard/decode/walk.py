@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.decode.hypothesis import Hypothesis, normalised
 from regard.decode.rules import Rules
 from regard.decode.stepper import S, Stepper, Tell, untold
+from regard.decode.top import top
 
 CPU = torch.device("cpu")
 Choose = Callable[[Tensor, Sequence[int]], Tensor]
@@ -18,7 +19,7 @@ Choose = Callable[[Tensor, Sequence[int]], Tensor]
 
 
 def likeliest(log_prob_BV: Tensor, sources: Sequence[int]) -> Tensor:
-    return log_prob_BV.argmax(dim=-1)
+    return top(log_prob_BV, 1)[1].squeeze(1)
 
 
 @torch.inference_mode()
