@@ -335,7 +335,7 @@ class Translate:
 
 def _spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Where each piece stands in the decoded text; pieces that spell one character stand together."""
-    begun = [tokenizer.decode(ids[:n]) for n in range(len(ids) + 1)]
+    begun = tokenizer.decoded([ids[:n] for n in range(len(ids) + 1)])
     # what does not begin the text is cut inside a character: its pieces reach to the next that does
     whole = [len(part) if begun[-1].startswith(part) else None for part in begun]
     starts = accumulate((length or 0 for length in whole), max)
