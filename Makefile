@@ -59,10 +59,12 @@ bench-decode: install
 bench-serve: install install-browser
 	$(BIN)/python bench/serve_load.py
 
-# Hundreds of real kills, at random moments and at every named moment of a save; thousands of batches mixed at random.
+# Hundreds of real kills, at random moments and at every named moment of a save; thousands of batches mixed at random;
+# every kind of model as ONNX graphs.
 soak: install
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/mixes.py
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exports.py
 
 clean:
 	rm -rf $(VENV) dist build runs .pytest_cache .mypy_cache .ruff_cache

@@ -1,6 +1,7 @@
-"""Translates the texts of a file once to warm up and once by the clock, with one engine; tokenising counts.
+"""Translates the texts of a file by the clock, with one engine, warmed up; tokenising counts.
 
-Batches hold texts of similar length for every engine, so that no one pays for another's padding.
+Batches hold texts of similar length for every engine, so that no one pays for another's padding. An engine
+that is given all texts at once makes its own.
 """
 
 import argparse
@@ -19,7 +20,8 @@ Translate = Callable[[Sequence[str]], list[str]]
 def regard_engine(options: argparse.Namespace) -> Translate:
     import regard
 
-    trained = regard.load(options.folder)
+    engine = "auto" if options.engine == "auto" else "builtin"
+    trained = regard.load(options.folder, engine=engine, int8=options.int8)
     return lambda texts: [answer.text for answer in trained.predict(texts, beam=options.beam)]
 
 
@@ -40,7 +42,33 @@ def hf_engine(options: argparse.Namespace) -> Translate:
     return translate
 
 
-ENGINES = {"regard": regard_engine, "hf": hf_engine}
+def ct2_engine(options: argparse.Namespace) -> Translate:
+    import ctranslate2
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(options.folder / "tokenizer.json"))
+    translator = ctranslate2.Translator(
+        str(options.folder),
+        compute_type="int8" if options.int8 else "float32",
+        inter_threads=options.inter,
+        intra_threads=options.threads // options.inter,
+    )
+
+    def translate(texts: Sequence[str]) -> list[str]:
+        found = translator.translate_batch(
+            [each.tokens for each in tokenizer.encode_batch_fast(list(texts))],
+            beam_size=options.beam,
+            batch_type=options.batch_type,
+            max_batch_size=options.max_batch_size,
+        )
+        ids = [[tokenizer.token_to_id(piece) for piece in one.hypotheses[0]] for one in found]
+        return list(tokenizer.decode_batch(ids))
+
+    return translate
+
+
+ENGINES = {"regard": regard_engine, "auto": regard_engine, "hf": hf_engine, "ct2": ct2_engine}
+PACKAGES = {"hf": "transformers", "ct2": "ctranslate2"}
 
 
 def main() -> None:
@@ -49,20 +77,27 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the model as the engine wants it")
     parser.add_argument("texts", type=Path, help="one a line")
     parser.add_argument("--beam", type=int, required=True)
-    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--batch", type=int, help="all at once unless given")
+    parser.add_argument("--int8", action="store_true", help="of auto and ct2")
+    parser.add_argument("--inter", type=int, default=1, help="of ct2: translations beside each other")
+    parser.add_argument("--threads", type=int, default=2, help="of ct2: shared by them")
+    parser.add_argument("--batch-type", choices=("examples", "tokens"), default="examples", help="of ct2")
+    parser.add_argument("--max-batch-size", type=int, default=32, help="of ct2")
     options = parser.parse_args()
 
     translate = ENGINES[options.engine](options)
     texts = options.texts.read_text("utf-8").splitlines()
-    order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-    batches = [order[at : at + options.batch] for at in range(0, len(order), options.batch)]
+    batches = [list(range(len(texts)))]
+    if options.batch:
+        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        batches = [order[at : at + options.batch] for at in range(0, len(order), options.batch)]
     for batch in batches[-2:]:
-        translate([texts[at] for at in batch])
+        translate([texts[at] for at in batch[-64:]])
     began, answers = time.perf_counter(), {}
     for batch in batches:
         answers |= zip(batch, translate([texts[at] for at in batch]), strict=True)
     seconds = time.perf_counter() - began
-    packages = ("torch", "regard" if options.engine == "regard" else "transformers")
+    packages = ("torch", PACKAGES.get(options.engine, "regard"))
     told = {
         "texts_per_s": len(texts) / seconds,
         "answers": [answers[at] for at in range(len(texts))],

@@ -1,0 +1,118 @@
+"""What `--engine auto` makes of CTranslate2, beside CTranslate2 itself in the settings one would try.
+
+    python bench/engine_speed.py --run RUN --texts FILE [--append bench/RESULTS.md]
+
+Every engine is given the whole file, tokenising counts, every worker is a fresh process, rounds interleave.
+"""
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+BENCH = Path(__file__).resolve().parent
+sys.path[:0] = [str(BENCH)]
+
+from train_speed import OURS, ask, machine  # noqa: E402
+
+import regard  # noqa: E402
+from regard.data.lines import lines  # noqa: E402
+
+GRID = list(product((1, 2), (("examples", 32), ("examples", 64), ("tokens", 1024), ("tokens", 4096))))
+"""Translations beside each other; how batches are counted, and their size."""
+AUTO = "regard, engine auto"
+Case = tuple[int, bool]
+
+
+def named(inter: int, batch_type: str, size: int, threads: int) -> str:
+    return f"CTranslate2, {inter} × {threads // inter} threads, batches of {size} {batch_type}"
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[Case, dict[str, list[float]]]:
+    texts = folder / "texts.txt"
+    texts.write_text("\n".join(lines(str(options.texts), encoding="utf-8")) + "\n", "utf-8")
+    trained = regard.load(options.run)
+    for int8 in (False, True):
+        trained.export(
+            folder / f"int8-{int8}", "ct2", list(lines(str(texts), encoding="utf-8"))[:200], int8=int8
+        )
+    found: dict[Case, dict[str, list[float]]] = {}
+    for number, (beam, int8) in product(range(options.rounds), product((1, 4), (False, True))):
+        case = found.setdefault((beam, int8), {})
+        how = [str(texts), "--beam", str(beam), "--threads", str(options.threads)] + ["--int8"] * int8
+        commands = {AUTO: ["auto", str(options.run), *how]}
+        for inter, (batch_type, size) in GRID:
+            settings = ["--inter", str(inter), "--batch-type", batch_type, "--max-batch-size", str(size)]
+            commands[named(inter, batch_type, size, options.threads)] = [
+                "ct2",
+                str(folder / f"int8-{int8}"),
+                *how,
+                *settings,
+            ]
+        for name, command in commands.items():
+            told = ask([OURS, "decode.py", *command], options.threads)
+            case.setdefault(name, []).append(told["texts_per_s"])
+            print(
+                f"round {number + 1}  beam {beam} {_precision(int8)} {name}: {case[name][-1]:.0f} texts/s",
+                flush=True,
+            )
+    return found
+
+
+def table(found: dict[Case, dict[str, list[float]]]) -> str:
+    rows = [
+        "| beam | | auto, texts/s | the best of CTranslate2, texts/s | auto is | which is best |",
+        "|---|---|---|---|---|---|",
+    ]
+    for (beam, int8), case in found.items():
+        rates = {name: median(each) for name, each in case.items()}
+        ours = rates.pop(AUTO)
+        best = max(rates, key=lambda name: rates[name])
+        ratio = f"{ours / rates[best]:.2f}×"
+        cells = [beam, _precision(int8), f"{ours:.0f}", f"{rates[best]:.0f}", ratio, best]
+        rows.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(rows)
+
+
+def _precision(int8: bool) -> str:
+    return "int8" if int8 else "float32"
+
+
+def section(options: argparse.Namespace, rows: str) -> str:
+    command = shlex.join(["python", "bench/engine_speed.py", *sys.argv[1:]])
+    command = command.replace(str(options.run), "RUN").replace(str(options.texts), "FILE")
+    return (
+        f"\n## What auto makes of CTranslate2, {date.today()}\n\n`{command}`\n\n"
+        f"Machine: {machine()}; threads: {options.threads}; ctranslate2 {version('ctranslate2')}.\n"
+        f"Medians of {options.rounds} interleaved rounds; tokenising counts; "
+        f"CTranslate2 in {len(GRID)} settings.\n\n"
+        f"{rows}\n"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--texts", type=Path, required=True, help="one a line, plain or .gz")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--append", type=Path, help="Markdown file to add a dated section to")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = table(measure(options, Path(folder)))
+    print(f"\n{rows}")
+    if options.append:
+        with options.append.open("a", encoding="utf-8") as file:
+            file.write(section(options, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Every kind of model as ONNX graphs, compared text by text. A graph takes a minute of a core to make.
+
+python tests/exports.py        # a part of `make soak`
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from export.made import labeller, texts, translator
+from regard.export import export
+from tiny import classifier, rnn, transformer
+
+SMALL = {"n_encoder_layers": 1, "n_decoder_layers": 1}
+POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
+TRANSLATORS: dict[str, Any] = {
+    **{f"transformer, {position}": transformer(position=position, **SMALL) for position in POSITIONS},
+    "transformer, pre-norm, swiglu, eps": transformer(
+        norm="pre", activation="swiglu", norm_eps=1e-3, **SMALL
+    ),
+    "transformer, gelu, one key head, no bias": transformer(
+        activation="gelu", n_kv_heads=1, bias=False, **SMALL
+    ),
+    **{f"rnn, {cell}": rnn(cell=cell) for cell in ("rnn", "lstm", "gru")},
+    **{f"rnn, {kind}": rnn(attention=kind) for kind in ("none", "dot", "scaled_dot", "general")},
+    "rnn, luong": rnn(attention="general", order="luong"),
+}
+CLASSIFIERS: dict[str, Any] = {
+    f"classifier, {kind}, {pooling}": classifier(kind, pooling)
+    for kind, pooling in (
+        ("transformer", "first"),
+        ("transformer", "attention"),
+        ("rnn", "mean"),
+        ("words", "mean"),
+    )
+}
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
+    torch.set_num_threads(1)
+    for name, config in (TRANSLATORS | CLASSIFIERS).items():
+        began = time.perf_counter()
+        if name in TRANSLATORS:
+            task, model = translator(config, decode={"beam": 1})
+        else:
+            task, model = labeller(config)
+        with tempfile.TemporaryDirectory() as folder:
+            report = export(task, model, config, Path(folder) / "out", "onnx", texts())
+        assert report.identical == 1.0, name
+        assert report.difference < 1e-4, name
+        seconds = time.perf_counter() - began
+        print(f"{name}: all alike, difference {report.difference:.0e} ({seconds:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()
