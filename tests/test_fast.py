@@ -64,6 +64,18 @@ def test_what_is_too_long_for_its_text_is_searched_for_by_us(monkeypatch: pytest
     assert [answer.ids for answer in ours] == [answer.ids for answer in theirs]
 
 
+def test_a_text_as_long_as_may_be_is_answered_too() -> None:
+    """Neither engine has places beyond max_length, whatever max_ratio allows."""
+    own = untrained(transformer())
+    longest = "fog " * 199
+    assert len(with_fast(own).predict(longest, beam=2).ids) < 200
+
+
+def test_an_answer_may_be_forced_to_be_longer_than_its_source_allows() -> None:
+    fast = with_fast(untrained(transformer()))
+    assert len(fast.predict("fog", beam=1, min_length=30, max_ratio=0.5).ids) >= 30
+
+
 @pytest.mark.parametrize(
     "decode",
     [

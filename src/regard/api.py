@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
-from regard.data.source import Column, Row, read_rows
+from regard.data.source import Column, read_rows, rows_of
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
@@ -77,7 +77,7 @@ class Trained:
             if wrong := [text for text in chunk if not isinstance(text, str)]:
                 raise DataError(f"{wrong[0]!r}: texts must be strings")
             ahead = min(2 * ahead, READ_AHEAD)
-            rows = [Row({task.roles[0]: text}, "input", number) for number, text in enumerate(chunk, 1)]
+            rows = rows_of(chunk, task.roles[0])
             if fast is not None and isinstance(task, Translate):
                 yield from fast.answers(task, rows, lambda one: self._answers(task, [one])[0])
             else:
@@ -104,7 +104,7 @@ class Trained:
         task = self._searching(decode)
         if not isinstance(task, Translate):
             raise RecipeError(f"a {task.kind} model answers at once; there is nothing to follow")
-        (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
+        (example,) = task.encode(rows_of([text], task.roles[0]))
         batch = task.collate([example]).to(self.device)
 
         def search(tell: Callable[[str], None]) -> Prediction:
@@ -118,7 +118,7 @@ class Trained:
         task = self._searching(decode)
         if not isinstance(task, Translate):
             raise RecipeError(f"a {task.kind} model does not search; there is no tree of beams")
-        (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
+        (example,) = task.encode(rows_of([text], task.roles[0]))
         if not task.usable_input(example):
             raise DataError("there is nothing to search for: the text is empty")
         with evaluating(self.model):

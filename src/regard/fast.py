@@ -59,15 +59,16 @@ class Fast:
     def answers(self, task: Translate, rows: Sequence[Row], otherwise: Otherwise) -> Iterator[Translation]:
         """Of every row, in order; while it works the next are encoded. `otherwise` does what it cannot."""
         decode = task.config.decode
-        asked: list[tuple[Pair, Any]] = []
+        asked: list[tuple[Pair, int, Any]] = []
         for first in range(0, len(rows), TOGETHER):
             examples = task.encode(rows[first : first + TOGETHER])
-            asked += zip(examples, self._promised(examples, decode), strict=True)
-        for example, promise in asked:
-            found = self._found(promise, example, decode) if task.usable_input(example) else None
+            limits = [task.writer.limit(len(example.source), decode) for example in examples]
+            asked += zip(examples, limits, self._promised(examples, max(limits), decode), strict=True)
+        for example, limit, promise in asked:
+            found = self._found(promise, limit, decode) if task.usable_input(example) else None
             yield task.told(example, found) if found is not None else otherwise(example)
 
-    def _promised(self, examples: Sequence[Pair], decode: DecodeConfig) -> list[Any]:
+    def _promised(self, examples: Sequence[Pair], limit: int, decode: DecodeConfig) -> list[Any]:
         promises: list[Any] = self._translator.translate_batch(
             [[self._words[i] for i in example.source] for example in examples],
             max_batch_size=BATCH_TOKENS,
@@ -78,20 +79,20 @@ class Fast:
             length_penalty=0.0,
             return_scores=True,
             min_decoding_length=decode.min_length,
-            max_decoding_length=max(decode.limit(len(example.source)) for example in examples),
+            max_decoding_length=limit,
             max_input_length=0,
             suppress_sequences=ct2.CLOSED,
         )
         return promises
 
-    def _found(self, promise: Any, example: Pair, decode: DecodeConfig) -> list[Hypothesis] | None:
+    def _found(self, promise: Any, limit: int, decode: DecodeConfig) -> list[Hypothesis] | None:
         """The hypotheses, best first; None if one is too long for this text."""
         result = promise.result()
         hypotheses = [
             self._hypothesis(pieces, score, decode.length_penalty)
             for pieces, score in zip(result.hypotheses, result.scores, strict=True)
         ]
-        if any(len(one.ids) >= decode.limit(len(example.source)) for one in hypotheses):
+        if any(len(one.ids) >= limit for one in hypotheses):
             return None
         return sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best]
 

@@ -47,8 +47,8 @@ def save_model(
             "model": model_config.model_dump(mode="json"),
             "dims": asdict(task.dims),
         }
-        _write_json(partial / "config.json", config)
-        _write_json(partial / "metrics.json", metrics)
+        write_json(partial / "config.json", config)
+        write_json(partial / "metrics.json", metrics)
         save_file(dict(model.state_dict()), partial / "model.safetensors", metadata={"format": "pt"})
         task.save(partial)
         (partial / "README.md").write_text(model_card(task_config, model_config, model, metrics), "utf-8")
@@ -157,7 +157,7 @@ def model_card(
     return "\n".join(lines) + "\n"
 
 
-def _write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(finite(value), ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 

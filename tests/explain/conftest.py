@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page
 
+from pages import watch
 from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust
 
 SOURCE = ("我", "昨天", "在", "河", "边", "看见", "了", "一", "只", "白鹭", "。", "</s>")
@@ -155,12 +156,7 @@ def open_page(browser: Browser, tmp_path) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(offline=True, **{"locale": "en-US"} | options)
         contexts.append(context)
         page = context.new_page()
-        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-        page.on(
-            "request", lambda request: faults.append(request.url) if request.url.startswith("http") else None
-        )
+        watch(page, faults, lambda url: not url.startswith("http"))
         path = tmp_path / "attention.html"
         explanation.to_html(path)
         page.goto(path.as_uri())

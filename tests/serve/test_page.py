@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hostile_texts import SENDABLE
+from pages import watch
 from served import Served, served
 
 LABELS = ["<img src=x onerror=window.__pwned=1>", "</script><script>window.__pwned=1</script>"]
@@ -39,17 +40,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         context = browser.new_context(**{"locale": "en-US"} | options)
         contexts.append(context)
         page = context.new_page()
-        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        page.on(
-            "console",
-            lambda said: (
-                faults.append(said.text)
-                if said.type == "error" and "status of 422" not in said.text
-                else None
-            ),
-        )
-        page.on("request", lambda sent: None if sent.url.startswith(home) else faults.append(sent.url))
+        watch(page, faults, lambda url: url.startswith(home), forgiven="status of 422")
         page.goto(home)
         page.wait_for_selector("html[data-ready]", timeout=20_000)
         return page

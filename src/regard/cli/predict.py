@@ -73,7 +73,8 @@ def predict(
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
     total = len(texts) if texts else sum(1 for _ in lines()) if file else None
     cut = 0
-    live = typed and sys.stdout.isatty() and not json and _has_one_answer(trained, search)
+    shows = typed and sys.stdout.isatty() and not json
+    live = shows and engine == "builtin" and _has_one_answer(trained, search)
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
         for number, (text, answer) in enumerate(_answers(trained, texts or lines(), search, typed, live), 1):
             if json:

@@ -43,6 +43,11 @@ class Row:
         return f"{self.file}:{self.line}"
 
 
+def rows_of(texts: Iterable[str], role: str) -> list[Row]:
+    """Of texts that come from no file."""
+    return [Row({role: text}, "input", number) for number, text in enumerate(texts, 1)]
+
+
 def read_rows(
     paths: Sequence[str],
     columns: Mapping[str, Column | None],

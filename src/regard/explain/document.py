@@ -34,6 +34,7 @@ def document(main: str, styles: Iterable[str], scripts: Iterable[str], title: st
         policy="; ".join(f"{directive} {value}" for directive, value in policy.items()),
         title=html.escape(visible(title)[:80]),
         style=style,
+        header=asset("header.html"),
         main=asset(main),
         data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
         script=script,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.tap import Trace, sites, tapped
-from regard.data.source import Row
+from regard.data.source import rows_of
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Axis, Explanation
 from regard.explain.trust import rate
@@ -32,7 +32,7 @@ def explain(
     prediction: Any = None,
 ) -> Explanation:
     """Predict `text` unless told, replay the answer, and gather every attention map with its axes named."""
-    (example,) = task.encode([Row({task.roles[0]: text}, "input", 1)])
+    (example,) = task.encode(rows_of([text], task.roles[0]))
     if not task.usable_input(example):
         raise DataError("there is nothing to explain: the text is empty")
     if not sites(model):

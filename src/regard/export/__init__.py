@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from torch import nn
 
 from regard import durable
+from regard.data.source import rows_of
 from regard.errors import RunError, did_you_mean
 from regard.export import ct2, here, hf, onnx
 from regard.export.parity import ENOUGH, Answer, Comparison, Engine, Report, Tick, compare, require
@@ -88,7 +89,7 @@ class _Job:
         self.texts, self.references, self.tick = texts, references, tick
 
     def prove(self, folder: Path, *, int8: bool = False) -> Report:
-        examples = self.task.encode(here.rows_of(self.texts, self.task.roles[0]))
+        examples = self.task.encode(rows_of(self.texts, self.task.roles[0]))
         sizes = [self.task.size(example)[0] for example in examples]
         ours, theirs = self._write(folder, sizes, int8=int8)
         found = compare(ours, theirs, self.texts, sizes, self.tick)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import tokenizers
 import torch
 from torch import Tensor
 
@@ -16,15 +15,16 @@ from regard.attention import sinusoid
 from regard.data.tokenizer import EOS
 from regard.data.vocabulary import SPECIALS
 from regard.errors import RunError
-from regard.export.here import FORBIDDEN, Search
+from regard.export.here import Search
 from regard.export.parity import Answer
 from regard.export.plain import written_out
-from regard.export.tokens import FILE, TARGET, write_tokenizers
+from regard.export.tokens import FILE, TARGET, open_tokenizers, write_tokenizers
 from regard.models import Transformer, TransformerConfig
 from regard.tasks import Translate
+from regard.tasks.writer import NEVER_WRITTEN
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "swiglu": "SWISH"}
-CLOSED = [[SPECIALS[i]] for i in FORBIDDEN]
+CLOSED = [[SPECIALS[i]] for i in NEVER_WRITTEN]
 
 
 def write(
@@ -153,9 +153,7 @@ class Engine:
         self.translator = ct2.Translator(
             str(folder), compute_type="int8" if int8 else "float32", intra_threads=torch.get_num_threads()
         )
-        self.source = tokenizers.Tokenizer.from_file(str(folder / FILE))
-        separate = folder / TARGET / FILE
-        self.target = tokenizers.Tokenizer.from_file(str(separate)) if separate.is_file() else self.source
+        self.source, self.target = open_tokenizers(folder)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         found = self.translator.translate_batch(

@@ -7,16 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS, PAD, UNK
+from regard.data.source import rows_of
+from regard.data.tokenizer import BOS, EOS
 from regard.decode import DecodeConfig
 from regard.export.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
 from regard.tasks import Classify, Translate
 from regard.tasks.translate import Pair, Pairs
+from regard.tasks.writer import NEVER_WRITTEN
 
-FORBIDDEN = (PAD, UNK, BOS)
-"""What no answer contains."""
 MOST_PIECES = 200
 """Of answers that are compared, the end counted."""
 
@@ -104,12 +103,8 @@ class _ClosesFirst:
 
     def step(self, last_B: Tensor, state: Any) -> tuple[Tensor, Any]:
         logits_BV, state = self.model.step(last_B, state)
-        logits_BV[:, list(FORBIDDEN)] = -torch.inf
+        logits_BV[:, list(NEVER_WRITTEN)] = -torch.inf
         return logits_BV, state
 
     def select(self, state: Any, rows_B: Tensor, sources_B: Tensor | None = None) -> Any:
         return self.model.select(state, rows_B, sources_B)
-
-
-def rows_of(texts: Sequence[str], role: str) -> list[Row]:
-    return [Row({role: text}, "input", number) for number, text in enumerate(texts, 1)]

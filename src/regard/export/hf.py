@@ -4,7 +4,6 @@ Our length penalty divides by ((5 + n) / 6)^a, theirs by n^b. No b makes them th
 has the one that weighs a piece more or less as ours does where answers have USUAL pieces.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +15,15 @@ from safetensors.torch import save_file
 from regard.data.tokenizer import BOS, EOS, PAD
 from regard.data.vocabulary import SPECIALS
 from regard.errors import RunError
-from regard.export.here import FORBIDDEN, Search
+from regard.export.here import Search
 from regard.export.parity import Answer
 from regard.export.plain import written_out
 from regard.export.tokens import TARGET, write_tokenizers
 from regard.export.twins import ACTIVATIONS, Twin, to_foreign, twin_of
 from regard.models import Transformer, TransformerConfig
+from regard.store import write_json
 from regard.tasks import Translate
+from regard.tasks.writer import NEVER_WRITTEN
 
 USUAL = 20
 """Pieces of an answer."""
@@ -35,12 +36,12 @@ def write(task: Translate, model: Transformer, config: TransformerConfig, folder
     tensors = to_foreign(own, plain, task.dims)
     tensors["final_logits_bias"] = torch.zeros(1, task.dims.target_vocab)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    _write_json(folder / "config.json", _config(twin, task, plain))
-    _write_json(folder / "generation_config.json", _generation(task))
+    write_json(folder / "config.json", _config(twin, task, plain))
+    write_json(folder / "generation_config.json", _generation(task))
     write_tokenizers(task, folder)
     for place in (folder, folder / TARGET):
         if place.is_dir():
-            _write_json(place / "tokenizer_config.json", _tokenizer_config(task))
+            write_json(place / "tokenizer_config.json", _tokenizer_config(task))
     (folder / "README.md").write_text(_card(task), "utf-8")
 
 
@@ -90,7 +91,7 @@ def _generation(task: Translate) -> dict[str, Any]:
         "length_penalty": round(decode.length_penalty * USUAL / (5 + USUAL), 4),
         "early_stopping": False,
         "do_sample": False,
-        "suppress_tokens": list(FORBIDDEN),
+        "suppress_tokens": list(NEVER_WRITTEN),
         "max_length": task.config.max_length + 1,
     }
 
@@ -205,7 +206,3 @@ def _quietly(transformers: Any) -> Iterator[None]:
     finally:
         logging.set_verbosity(before)
         logging.enable_progress_bar()
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")

@@ -23,11 +23,13 @@ from regard.attention.tap import tapped
 from regard.data.tokenizer import BOS, EOS, PAD
 from regard.errors import RunError
 from regard.export.graphs import CHANGING, Read, Step, exportable, named
-from regard.export.here import FORBIDDEN, Search
+from regard.export.here import Search
 from regard.export.parity import Answer
-from regard.export.tokens import FILE, TARGET, write_tokenizer, write_tokenizers
+from regard.export.tokens import open_tokenizers, write_tokenizer, write_tokenizers
 from regard.models import RNNSeq2Seq, Transformer
+from regard.store import write_json
 from regard.tasks import Classify, Translate
+from regard.tasks.writer import NEVER_WRITTEN
 
 OPSET = 18
 LARGE = 1_500_000_000
@@ -65,8 +67,8 @@ def write(task: Translate, model: Transformer | RNNSeq2Seq, folder: Path) -> Non
         ["logits", *(f"next_{name}" for name in names if name.startswith(CHANGING))],
     )
     write_tokenizers(task, folder)
-    settings = {"begin": BOS, "end": EOS, "never": list(FORBIDDEN), "most": task.config.max_length - 1}
-    _write_json(folder / SETTINGS, settings)
+    settings = {"begin": BOS, "end": EOS, "never": list(NEVER_WRITTEN), "most": task.config.max_length - 1}
+    write_json(folder / SETTINGS, settings)
     (folder / "README.md").write_text(TRANSLATOR_CARD, "utf-8")
 
 
@@ -83,7 +85,7 @@ def write_classifier(task: Classify, model: nn.Module, folder: Path) -> None:
         ["logits"],
     )
     write_tokenizer(task.tokenizer, folder)
-    _write_json(folder / "labels.json", list(task.labels))
+    write_json(folder / "labels.json", list(task.labels))
     (folder / "README.md").write_text(CLASSIFIER_CARD, "utf-8")
 
 
@@ -156,15 +158,13 @@ class Engine:
         self.most, self.cut = search.most, task.config.max_length
         self.names = [output.name for output in self.read.get_outputs()]
         self.changed = [output.name.removeprefix("next_") for output in self.step.get_outputs()[1:]]
-        self.source = tokenizers.Tokenizer.from_file(str(folder / FILE))
-        separate = folder / TARGET / FILE
-        self.target = tokenizers.Tokenizer.from_file(str(separate)) if separate.is_file() else self.source
+        self.source, self.target = open_tokenizers(folder)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         written: list[list[int]] = [[] for _ in texts]
 
         def choose(logits_BV: NDArray[np.float32]) -> NDArray[np.int64]:
-            logits_BV[:, list(FORBIDDEN)] = -np.inf
+            logits_BV[:, list(NEVER_WRITTEN)] = -np.inf
             best_B: NDArray[np.int64] = logits_BV.argmax(-1)
             for row, piece in zip(written, best_B.tolist(), strict=True):
                 row.append(piece)
@@ -204,7 +204,7 @@ class Engine:
 class ClassifierEngine:
     def __init__(self, folder: Path, task: Classify) -> None:
         self.session, self.name, self.cut = _session(folder / "model.onnx"), _name(), task.config.max_length
-        self.source = tokenizers.Tokenizer.from_file(str(folder / FILE))
+        self.source, _ = open_tokenizers(folder)
         self.labels = json.loads((folder / "labels.json").read_text("utf-8"))
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
@@ -255,10 +255,6 @@ def _session(path: Path) -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
 TRANSLATOR_CARD = """# A translator for ONNX Runtime, trained and exported with regard

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import tokenizers
+
 from regard.data.tokenizer import EOS, MAX_FILE_BYTES, Tokenizer
 from regard.data.vocabulary import SPECIALS
 from regard.errors import CheckpointError
@@ -28,6 +30,13 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     tokenizer.save(path)
     content = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(content | {"post_processor": _AND_END}, ensure_ascii=False, indent=1), "utf-8")
+
+
+def open_tokenizers(folder: Path) -> tuple[tokenizers.Tokenizer, tokenizers.Tokenizer]:
+    """Of source and target, as the library loads them that every engine uses."""
+    source = tokenizers.Tokenizer.from_file(str(folder / FILE))
+    separate = folder / TARGET / FILE
+    return source, tokenizers.Tokenizer.from_file(str(separate)) if separate.is_file() else source
 
 
 def read_tokenizer(path: Path, scratch: Path) -> Tokenizer:

@@ -187,13 +187,12 @@ def without_each(tokens_1T: Tensor, pieces: range) -> Tensor:
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Dropout off and no gradients, and afterwards as it was."""
-    if not model.training:  # going through all modules twice costs a short text a twentieth of its time
-        with torch.no_grad():
-            yield
-        return
-    model.eval()
+    was_training = model.training
+    if was_training:  # not in vain: going through all modules takes a while for a short text
+        model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train()
+        if was_training:
+            model.train()

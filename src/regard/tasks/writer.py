@@ -28,6 +28,7 @@ from regard.decode import (
 from regard.errors import RecipeError
 
 Wishes = tuple[str, ...]
+NEVER_WRITTEN = (PAD, UNK, BOS)
 
 
 class Writer:
@@ -48,9 +49,7 @@ class Writer:
         tree: Tree | None = None,
     ) -> list[list[Hypothesis]]:
         """The answers to each source, best first. `state` stands before the first piece."""
-        limits = [
-            min(self.max_length, max(decode.limit(len(source)), decode.min_length + 1)) for source in sources
-        ]
+        limits = [self.limit(len(source), decode) for source in sources]
         shared: dict[str, Any] = {
             "begin": BOS,
             "length_penalty": decode.length_penalty,
@@ -75,6 +74,10 @@ class Writer:
                 **shared,
             )
         return self._kept(found, decode)
+
+    def limit(self, n_source: int, decode: DecodeConfig) -> int:
+        """Pieces of an answer at most, the end counted."""
+        return min(self.max_length, max(decode.limit(n_source), decode.min_length + 1))
 
     def _drawn(
         self,
@@ -112,7 +115,7 @@ class Writer:
         return Rules(
             EOS,
             limits,
-            forbidden=(PAD, UNK, BOS),
+            forbidden=NEVER_WRITTEN,
             least=decode.min_length,
             prefixes=[prefix] * len(limits) if prefix else (),
             no_repeat=decode.no_repeat,

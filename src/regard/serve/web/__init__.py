@@ -6,6 +6,7 @@ script as a module.
 
 import json
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from regard.explain.assets import STRINGS, asset
@@ -26,7 +27,7 @@ def page_files() -> dict[str, tuple[str, bytes]]:
     ours = {name: _own(name) for name in OWN}
     module = asset("numbers.js") + "\nexport { AttentionMap, Palette, fullTone };\n"
     ours |= {"base.css": asset("page.css"), "numbers.js": module, "looks.json": json.dumps(_looks())}
-    texts = {"/": ("html", _own("index.html"))}
+    texts = {"/": ("html", Template(_own("index.html")).substitute(header=asset("header.html")))}
     texts |= {f"/web/{name}": (name.rpartition(".")[2], text) for name, text in ours.items()}
     return {path: (f"{KINDS[kind]}; charset=utf-8", text.encode()) for path, (kind, text) in texts.items()}
 
