@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -41,7 +42,7 @@ class Rules:
         wanted = [self._wanted(source, length) for source in sources]
         if any(token is not None for token in wanted):
             untouched_NV = log_prob_NV.clone()
-        log_prob_NV[:, list(self.forbidden)] = -torch.inf
+        log_prob_NV.index_fill_(1, self._forbidden.to(log_prob_NV.device), -torch.inf)
         if length < self.least:
             log_prob_NV[:, self.end] = -torch.inf
         if self.no_repeat:
@@ -57,6 +58,10 @@ class Rules:
                 log_prob_NV[rows] = -torch.inf
                 log_prob_NV[rows, token] = untouched_NV[rows, token]
         return log_prob_NV
+
+    @cached_property
+    def _forbidden(self) -> Tensor:
+        return torch.tensor(self.forbidden, dtype=torch.long)
 
     def _lead(
         self, log_prob_NV: Tensor, written_NT: Tensor, sources: Sequence[int], required: Required

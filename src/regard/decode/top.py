@@ -9,13 +9,15 @@ from torch import Tensor
 
 BLOCK = 64
 FEW = 8
-"""Blocks for each number wanted; with fewer there is nothing to win."""
+"""Blocks for each number wanted; with fewer there is nothing to win,"""
+SMALL = 1 << 14
+"""nor with fewer numbers altogether."""
 
 
 def top(x_NV: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Values and places of the `count` largest of each row, the largest first."""
     n_blocks = x_NV.shape[1] // BLOCK
-    if n_blocks < FEW * count or x_NV.device.type != "cpu":
+    if n_blocks < FEW * count or x_NV.numel() <= SMALL or x_NV.device.type != "cpu":
         values_NC, places_NC = x_NV.topk(count, dim=-1)
         return values_NC, places_NC
     whole = n_blocks * BLOCK
