@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve soak clean
+.PHONY: install install-browser demo test check check-js format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve soak clean
 
 install: $(VENV)/.installed
 
@@ -28,11 +28,24 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto
 test: install install-browser
 	$(PYTEST)
 
-check: install install-browser
+check: install install-browser check-js
 	$(BIN)/ruff format --check src tests bench docs examples
 	$(BIN)/ruff check src tests bench docs examples
 	$(BIN)/mypy
 	$(PYTEST)
+
+# The types of the pages' modules stand in their comments; TypeScript checks them and writes nothing.
+TYPESCRIPT := 5.9.3
+TSC := .node/typescript-$(TYPESCRIPT)/node_modules/.bin/tsc
+
+check-js: $(TSC)
+	$(TSC) --project jsconfig.json --noEmit
+
+$(TSC):
+	@command -v npm >/dev/null || \
+	  { echo "make check-js needs Node.js and npm, which are not there: install them (on Debian: nodejs and npm)" >&2; exit 1; }
+	npm install --silent --no-save --no-audit --no-fund --ignore-scripts \
+	  --prefix .node/typescript-$(TYPESCRIPT) typescript@$(TYPESCRIPT)
 
 format: install
 	$(BIN)/ruff format src tests bench docs examples
@@ -67,4 +80,4 @@ soak: install
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exports.py
 
 clean:
-	rm -rf $(VENV) dist build runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .node dist build runs .pytest_cache .mypy_cache .ruff_cache

@@ -1,5 +1,6 @@
 """The tree of a search as a page: every beginning once, reachable by keyboard, and no text obeyed."""
 
+import math
 from dataclasses import replace
 
 from playwright.sync_api import Page, expect
@@ -76,3 +77,5 @@ def test_a_model_that_says_nothing_finite_is_drawn_too(open_page):
     nothing = replace(TREE.beginnings[6], log_prob=float("-inf"), score=float("nan"), probability=0.0)
     page = open_page(replace(TREE, beginnings=(*TREE.beginnings[:6], nothing)))
     expect(page.locator("#details")).to_contain_text("−∞")
+    page = open_page(replace(TREE, beginnings=(*TREE.beginnings[:6], replace(nothing, probability=math.nan))))
+    expect(page.locator("#details")).to_contain_text("this piece – ·")

@@ -55,7 +55,7 @@ def test_the_grid_has_the_colours_of_the_weights(open_page, translation):
     page = open_page(translation)
     weights = translation.map(translation.main).head(None)
     at_cell = """([row, column]) => {
-      const { left, top, cellWidth, cellHeight } = drawn.place;
+      const { left, top, cellWidth, cellHeight } = drawn.grid.place;
       const x = left + (column + 0.5) * cellWidth, y = top + (row + 0.5) * cellHeight;
       return [Array.from($("grid").getContext("2d").getImageData(x, y, 1, 1).data).slice(0, 3),
               drawn.theme.palette.rgb(drawn.weights[row * view.map.width + column] / drawn.tone)];
@@ -94,7 +94,7 @@ def test_a_hovered_target_word_shades_the_source_words(open_page, translation):
 def test_a_hovered_cell_and_label_are_read_out(open_page, translation):
     page = open_page(translation)
     weights = translation.map(translation.main).head(None)
-    place = page.evaluate("drawn.place")
+    place = page.evaluate("drawn.grid.place")
     stage = page.locator("#stage")
     stage.hover(
         position={
@@ -275,7 +275,7 @@ def test_a_page_without_width_waits_and_then_draws(open_page, translation):
     page = open_page(translation, viewport={"width": 1, "height": 400})
     page.set_viewport_size({"width": 900, "height": 700})
     expect(page.locator("#stage svg text", has_text="白鹭").first).to_be_visible()
-    page.wait_for_function("() => drawn.place.cellWidth > 30")
+    page.wait_for_function("() => drawn.grid.place.cellWidth > 30")
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 2560])

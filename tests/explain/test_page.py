@@ -50,6 +50,12 @@ def test_the_policy_allows_this_script_and_this_style_and_nothing_from_anywhere(
     assert "http" not in re.sub(r"http://www.w3.org/2000/svg|http-equiv", "", translation.to_html())
 
 
+def test_the_modules_become_one_script_that_imports_nothing(translation):
+    script = Read(translation.to_html()).inline["script"]
+    assert script.startswith('"use strict";')
+    assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_no_script_can_turn_text_into_markup(script):
     assert not [sink for sink in SINKS if sink in asset(script)]

@@ -130,6 +130,16 @@ def test_a_classifier_shows_labels_and_words(server: Served, open_page, offline)
     expect(page.locator("#search")).to_be_hidden()
 
 
+def test_labels_of_a_model_that_says_nothing_finite_are_shown_too(server: Served, open_page) -> None:
+    page = open_page(server)
+    answer = {"text": "good", "probabilities": {"good": None, "bad": None}}
+    page.route("**/v1/explain", lambda route: route.fulfill(json={"model": "films", "answer": answer}))
+    page.select_option("#model", "films")
+    page.fill("#input", "film")
+    expect(page.locator("#labels li")).to_have_text(["good–", "bad–"])
+    expect(page.locator("#fault")).to_be_hidden()
+
+
 def test_everything_goes_without_a_mouse(server: Served, open_page) -> None:
     page = open_page(server)
     page.keyboard.type("一二三")

@@ -6,6 +6,7 @@ the page as JSON, and the document as `textContent`.
 
 import html
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable
 from hashlib import sha256
@@ -17,10 +18,13 @@ from regard.errors import RegardError
 from regard.explain.assets import asset
 from regard.explain.legible import visible
 
+_MODULE = re.compile(r"^(?:import [^;]+;\n|export )", re.MULTILINE)
+"""What makes a script of ours a module."""
+
 
 def document(main: str, styles: Iterable[str], scripts: Iterable[str], title: str, data: Any) -> str:
     """The frame around the asset `main`, with styles and scripts, which are assets too."""
-    style, script = ("\n".join(map(asset, names)) for names in (styles, scripts))
+    style, script = "\n".join(map(asset, styles)), _together(scripts)
     policy = {
         "default-src": "'none'",
         "script-src": _hash(script),
@@ -57,6 +61,11 @@ def written(text: str, path: str | Path | None) -> str:
         except OSError as error:
             raise RegardError(f"{path}: cannot be written ({error.strerror})") from error
     return text
+
+
+def _together(modules: Iterable[str]) -> str:
+    """Modules as one script, in which they see each other: a page on a disk may not import its neighbours."""
+    return '"use strict";\n\n' + "\n".join(_MODULE.sub("", asset(name)) for name in modules)
 
 
 def _hash(inline: str) -> str:

@@ -24,7 +24,7 @@ FULL_SCALE = 2**14
 LOOKS = {"palette": SEQUENTIAL.tobytes().hex(), "strings": STRINGS}
 """What every page is given beside its explanation."""
 
-SCRIPTS = ("numbers.js", "figure.js", "save.js", "view.js", "overview.js", "page.js")
+SCRIPTS = ("given.js", "numbers.js", "figure.js", "save.js", "view.js", "overview.js", "page.js")
 
 
 def render(explanation: "Explanation") -> str:

@@ -1,46 +1,81 @@
-"use strict";
-
 // The tree of a beam search: a column for each step, a box for each beginning, a line to what it continues.
+
+/** @typedef {typeof import("./beams.json").en} Strings */
+/**
+ * What explain/beams.py says of a beginning; a number that is not finite is null.
+ * @typedef {object} Beginning
+ * @property {number} parent
+ * @property {string} piece
+ * @property {string} text
+ * @property {number | null} probability
+ * @property {number | null} log_prob
+ * @property {number | null} score
+ * @property {number} step
+ * @property {keyof Strings["fates"]} fate
+ * @property {number | null} rank
+ */
+/**
+ * A beginning in the tree; it has a box and an edge from when it is first drawn.
+ * @typedef {Beginning & { number: number, children: Branch[], row: number, label: string,
+ *   box?: SVGGElement, edge?: SVGPathElement }} Branch
+ */
 
 const SVG = "http://www.w3.org/2000/svg";
 const BOX = { height: 24, gap: 8, across: 34, least: 46, most: 150 };
-const $ = (id) => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
-const nodes = data.nodes.map((node, number) => ({ ...node, number, children: [] }));
+/** @template {string} Id @param {Id} id */
+const $ = (id) => /** @type {{ [id: string]: HTMLElement, outranked: HTMLInputElement }[Id]} */ (document.getElementById(id));
+/** @type {{ model: string, input: string, settings: string, nodes: Beginning[], strings: Record<string, Strings> }} */
+const data = JSON.parse($("data").textContent ?? "");
+/** @type {Branch[]} */
+const nodes = data.nodes.map((node, number) => ({ ...node, number, children: [], row: 0, label: "" }));
 for (const node of nodes.slice(1)) nodes[node.parent].children.push(node);
 const view = { language: navigator.language.startsWith("zh") ? "zh" : "en", outranked: false, current: bestAnswer() };
-const brush = document.createElement("canvas").getContext("2d");
+const brush = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
 
 function bestAnswer() {
   return nodes.find((node) => node.rank === 1) ?? nodes[0];
 }
 
-function say(name) {
-  return data.strings[view.language][name];
+/** @template {keyof Strings} Key @param {Key} key */
+function say(key) {
+  return data.strings[view.language][key];
 }
 
+/** @param {string} template @param {Record<string, string | number | null>} values */
 function filled(template, values) {
-  return template.replace(/{(\w+)}/g, (_, name) => values[name]);
+  return template.replace(/{(\w+)}/g, (_, name) => String(values[name]));
 }
 
+/** @param {number | null} value @param {number} digits */
+function written(value, digits) {
+  return value === null ? "−∞" : value.toFixed(digits).replace("-", "−");
+}
+
+/**
+ * @template {keyof SVGElementTagNameMap} Name
+ * @param {Element} parent @param {Name} name @param {Record<string, string | number>} attributes @param {string} [content]
+ */
 function mark(parent, name, attributes, content) {
   const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   if (content !== undefined) made.textContent = content;
   parent.append(made);
   return made;
 }
 
+/** @param {Branch} node */
 function pathTo(node) {
   const path = [node];
   while (path[0].number) path.unshift(nodes[path[0].parent]);
   return path;
 }
 
+/** @param {Branch} node */
 function shown(node) {
   return view.outranked || node.fate !== "outranked";
 }
 
+/** @param {string} text @param {number} limit */
 function shortened(text, limit) {
   if (brush.measureText(text).width <= limit) return text;
   const parts = Array.from(text.slice(0, 100));
@@ -48,7 +83,7 @@ function shortened(text, limit) {
   return parts.join("") + "…";
 }
 
-/** Best first. */
+/** Best first. @param {Branch} node */
 function continued(node) {
   return node.children.filter(shown).sort((one, other) => (other.log_prob ?? -Infinity) - (one.log_prob ?? -Infinity));
 }
@@ -56,10 +91,14 @@ function continued(node) {
 /** A way lies in one row: a beginning, its best continuation, and so on. Others branch off into the next free rows. */
 function layout() {
   brush.font = getComputedStyle($("tree")).font;
-  const widths = [], taken = [];
+  /** @type {number[]} */
+  const widths = [];
+  /** @type {Set<number>[]} the steps taken in each row */
+  const taken = [];
+  /** @param {Branch} first @param {number} from */
   const lay = (first, from) => {
     const way = [first];
-    while (continued(way.at(-1)).length) way.push(continued(way.at(-1))[0]);
+    for (let next = continued(first)[0]; next; next = continued(next)[0]) way.push(next);
     let row = from;
     while (way.some((node) => taken[row]?.has(node.step))) row++;
     taken[row] ??= new Set();
@@ -80,9 +119,10 @@ function layout() {
 function draw() {
   const { widths, lefts, rows } = layout();
   const tree = $("tree"), visible = nodes.filter((node) => node.number === 0 || pathTo(node).every((one) => one.number === 0 || shown(one)));
+  /** @param {Branch} node */
   const middle = (node) => 16 + node.row * (BOX.height + BOX.gap) + BOX.height / 2;
-  tree.setAttribute("width", lefts.at(-1));
-  tree.setAttribute("height", 24 + rows * (BOX.height + BOX.gap));
+  tree.setAttribute("width", String(lefts.at(-1)));
+  tree.setAttribute("height", String(24 + rows * (BOX.height + BOX.gap)));
   tree.setAttribute("role", "img");
   tree.setAttribute("aria-label", say("tree"));
   tree.replaceChildren();
@@ -105,6 +145,7 @@ function draw() {
   point(view.current.box && visible.includes(view.current) ? view.current : bestAnswer());
 }
 
+/** @param {Branch} node */
 function point(node) {
   for (const one of nodes) {
     one.box?.classList.toggle("current", one === node);
@@ -112,18 +153,22 @@ function point(node) {
   }
   for (const one of pathTo(node)) one.edge?.classList.add("lit");
   view.current = node;
-  const number = (value, digits) => (value === null ? "−∞" : value.toFixed(digits).replace("-", "−"));
-  $("written").textContent = node.number ? node.text : say("nothing");
-  $("fate").textContent = node.number ? filled(say("fates")[node.fate][1], node) : "";
-  $("details").textContent = node.number
-    ? filled(say("details"), { probability: `${number(100 * node.probability, 1)} %`, log_prob: number(node.log_prob, 2), score: number(node.score, 3) })
+  const { number, text, fate, rank, probability, log_prob, score } = node;
+  const percent = probability === null ? "–" : `${written(100 * probability, 1)} %`;
+  $("written").textContent = number ? text : say("nothing");
+  $("fate").textContent = number ? filled(say("fates")[fate][1], { rank }) : "";
+  $("details").textContent = number
+    ? filled(say("details"), { probability: percent, log_prob: written(log_prob, 2), score: written(score, 3) })
     : data.settings;
 }
 
+/** @param {KeyboardEvent} event */
 function step(event) {
   const { current } = view, drawn = nodes.filter((node) => node.box?.isConnected);
   const column = drawn.filter((node) => node.step === current.step).sort((one, other) => one.row - other.row);
+  /** @param {number} by */
   const beside = (by) => column[column.indexOf(current) + by];
+  /** @type {Record<string, () => Branch | undefined>} */
   const moves = {
     ArrowLeft: () => nodes[current.parent],
     ArrowRight: () => continued(current)[0],
@@ -135,20 +180,22 @@ function step(event) {
   const next = moves[event.key]();
   if (!next) return;
   point(next);
-  next.box.scrollIntoView({ block: "nearest", inline: "nearest" });
+  next.box?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function showTexts() {
   document.documentElement.lang = view.language === "zh" ? "zh-Hans" : "en";
-  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text);
+  for (const node of document.querySelectorAll("[data-text]")) {
+    node.textContent = say(/** @type {Exclude<keyof Strings, "fates">} */ (node.getAttribute("data-text")));
+  }
   $("about").textContent = `${data.model} · ${data.settings}`;
   $("input").textContent = data.input;
-  const answers = nodes.filter((node) => node.rank !== null).sort((one, other) => one.rank - other.rank);
+  const answers = nodes.filter((node) => node.rank !== null).sort((one, other) => Number(one.rank) - Number(other.rank));
   const once = answers.filter((node, at) => at === 0 || node.rank !== answers[at - 1].rank);
   $("answers").replaceChildren(...once.map((node) => {
     const line = document.createElement("li"), score = document.createElement("small");
     line.append(Object.assign(document.createElement("bdi"), { textContent: node.text }), score);
-    score.textContent = node.score === null ? "" : node.score.toFixed(3).replace("-", "−");
+    score.textContent = node.score === null ? "" : written(node.score, 3);
     return line;
   }));
   $("fates").replaceChildren(...Object.entries(say("fates")).map(([fate, [name, meaning]]) => {
@@ -162,7 +209,7 @@ function showTexts() {
   $("languages").setAttribute("aria-label", say("language"));
   $("languages").replaceChildren(...Object.entries(data.strings).map(([code, { name }]) => {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, lang: code });
-    button.setAttribute("aria-pressed", code === view.language);
+    button.setAttribute("aria-pressed", String(code === view.language));
     button.addEventListener("click", () => { view.language = code; showTexts(); draw(); });
     return button;
   }));

@@ -1,52 +1,75 @@
 // The figure: where cells and labels stand, and the marks they are made of. The page and the saved file share it.
 
-const SVG = "http://www.w3.org/2000/svg";
-const FONT = getComputedStyle(document.body).fontFamily;
+import { pooled } from "./numbers.js";
+
+/** @import { AttentionMap, Palette } from "./numbers.js" */
+/** @typedef {{ ink: string, muted: string, paper: string, accent: string, palette: Palette }} Theme */
+/** @typedef {Record<string, string | number>} Look attributes of a mark */
+/** @typedef {ReturnType<typeof layout>} Place */
+
+export const SVG = "http://www.w3.org/2000/svg";
+export const FONT = getComputedStyle(document.body).fontFamily;
 const LABEL = 13;
 const MOST_VECTOR_CELLS = 20000;
 const LEAST_ROOM = 240; // a frame that is not shown yet has no width at all
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uff60]/u;
 const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-const brush = document.createElement("canvas").getContext("2d");
+const brush = pen(document.createElement("canvas"));
 
+/** @param {HTMLCanvasElement} canvas */
+export function pen(canvas) {
+  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+}
+
+/** @param {string} text */
 function graphemes(text) {
   return Array.from(characters.segment(text), ({ segment }) => segment);
 }
 
-function measure(text, size = LABEL) {
+/** @param {string} text @param {number} [size] */
+export function measure(text, size = LABEL) {
   brush.font = `${size}px ${FONT}`;
   return brush.measureText(text).width;
 }
 
-function shortened(text, limit, size = LABEL) {
+/** @param {string} text @param {number} limit @param {number} [size] */
+export function shortened(text, limit, size = LABEL) {
   if (measure(text, size) <= limit) return text;
   const parts = graphemes(text.slice(0, 200));
   while (parts.length && measure(parts.join("") + "…", size) > limit) parts.pop();
   return parts.join("") + "…";
 }
 
-/** Whether a narrow column label is better stacked (mostly Chinese) than turned on its side. */
+/** Whether a narrow column label is better stacked (mostly Chinese) than turned on its side. @param {string} text */
 function stacks(text) {
   const parts = graphemes(text);
   return 2 * parts.filter((part) => WIDE.test(part)).length >= parts.length;
 }
 
-function mark(parent, name, attributes, content) {
+/**
+ * @template {keyof SVGElementTagNameMap} Name
+ * @param {Element} parent @param {Name} name @param {Look} attributes @param {string} [content]
+ */
+export function mark(parent, name, attributes, content) {
   const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
   if (content !== undefined) node.textContent = content;
   parent.append(node);
   return node;
 }
 
-function write(parent, content, x, y, look = {}) {
-  const { turned, ...rest } = { "font-size": LABEL, ...look };
+/** @param {Element} parent @param {string} content @param {number} x @param {number} y @param {Look} [look] */
+export function write(parent, content, x, y, look = {}) {
+  const { turned, ...rest } = /** @type {Look} */ ({ "font-size": LABEL, ...look });
   if (turned) rest.transform = `rotate(${turned} ${x} ${y})`;
   return mark(parent, "text", { x, y, ...rest }, content);
 }
 
-/** Sizes of everything for a map drawn `width` pixels wide: cells as large as fit, labels only where legible. */
-function layout(map, width) {
+/**
+ * Sizes of everything for a map drawn `width` pixels wide: cells as large as fit, labels only where legible.
+ * @param {AttentionMap} map @param {number} width
+ */
+export function layout(map, width) {
   const room = Math.max(width, LEAST_ROOM);
   const rowLabels = map.rows.labels.map((label) => shortened(label, Math.min(150, room * 0.3)));
   const columnLabels = map.columns.labels.map((label) => shortened(label, Math.min(118, room * 0.3)));
@@ -67,7 +90,10 @@ function layout(map, width) {
   };
 }
 
-/** Side by side if all fit over their cells; else Chinese stacked beside upturned Latin, or all slanted. */
+/**
+ * Side by side if all fit over their cells; else Chinese stacked beside upturned Latin, or all slanted.
+ * @param {string[]} labels @param {number} cellWidth
+ */
 function columnStyle(labels, cellWidth) {
   const lengths = labels.map((label) => measure(label));
   const longest = Math.max(...lengths);
@@ -77,7 +103,10 @@ function columnStyle(labels, cellWidth) {
   return { angle: -90, height: Math.max(...tall), overhang: 0 };
 }
 
-/** A label over its column: flat if all fit, else Chinese stacked and upright, everything else turned. */
+/**
+ * A label over its column: flat if all fit, else Chinese stacked and upright, everything else turned.
+ * @param {Element} parent @param {Place} place @param {number} column @param {Look} look
+ */
 function writeColumn(parent, place, column, look) {
   const label = place.columnLabels[column];
   const x = place.left + (column + 0.5) * place.cellWidth, y = place.top - 8;
@@ -91,13 +120,18 @@ function writeColumn(parent, place, column, look) {
   return text;
 }
 
+/** @param {Element} parent @param {Place} place @param {number} row @param {Look} look */
 function writeRow(parent, place, row, look) {
   const y = place.top + (row + 0.5) * place.cellHeight + LABEL * 0.35;
   return write(parent, place.rowLabels[row], place.left - 9, y, { "text-anchor": "end", ...look });
 }
 
-/** Axis names and as many labels as can be read. */
-function writeLabels(parent, map, place, names, theme) {
+/**
+ * Axis names and as many labels as can be read.
+ * @param {Element} parent @param {AttentionMap} map @param {Place} place
+ * @param {{ rows: string, columns: string }} names @param {Theme} theme
+ */
+export function writeLabels(parent, map, place, names, theme) {
   const quiet = { "font-size": 11, fill: theme.muted, "text-anchor": "middle" };
   write(parent, names.columns, (place.left + place.right) / 2, 12, quiet);
   write(parent, names.rows, 12, (place.top + place.bottom) / 2, { ...quiet, turned: -90 });
@@ -105,8 +139,11 @@ function writeLabels(parent, map, place, names, theme) {
   for (let at = 0; at < map.height; at += place.everyRow) writeRow(parent, place, at, { fill: theme.ink });
 }
 
-/** The cell under the cursor, its row and its column; their labels are shown even where labels are thinned. */
-function markCursor(parent, place, { row, column }, { accent, paper }) {
+/**
+ * The cell under the cursor, its row and its column; their labels are shown even where labels are thinned.
+ * @param {Element} parent @param {Place} place @param {{ row: number, column: number }} cursor @param {Theme} theme
+ */
+export function markCursor(parent, place, { row, column }, { accent, paper }) {
   const { left, top, right, bottom, cellWidth, cellHeight } = place;
   const cell = { x: left + column * cellWidth, y: top + row * cellHeight, width: cellWidth, height: cellHeight };
   const line = { fill: "none", stroke: accent }, faint = { ...line, "stroke-opacity": 0.45 };
@@ -119,15 +156,19 @@ function markCursor(parent, place, { row, column }, { accent, paper }) {
   writeColumn(parent, place, column, { ...strong, "stroke-linejoin": "round" });
 }
 
-/** Cells on a canvas already scaled to CSS pixels: rounded boxes while they are large, one image beyond. */
-function paintCells(context, map, weights, tone, place, palette) {
+/**
+ * Cells on a canvas already scaled to CSS pixels: rounded boxes while they are large, one image beyond.
+ * @param {CanvasRenderingContext2D} context @param {AttentionMap} map @param {Float32Array} weights @param {number} tone
+ * @param {Place} place @param {Palette} palette
+ */
+export function paintCells(context, map, weights, tone, place, palette) {
   const { left, top, cellWidth, cellHeight } = place;
   if (Math.min(cellWidth, cellHeight) < 7) {
     const { a: ratio } = context.getTransform();
     const most = Math.ceil(Math.max(place.right - left, place.bottom - top) * ratio);
     const image = palette.image(pooled(weights, map.height, map.width, most), tone);
     const offscreen = new OffscreenCanvas(image.width, image.height);
-    offscreen.getContext("2d").putImageData(image, 0, 0);
+    offscreen.getContext("2d")?.putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(offscreen, left, top, place.right - left, place.bottom - top);
     return;
@@ -144,16 +185,21 @@ function paintCells(context, map, weights, tone, place, palette) {
   }
 }
 
-/** The same cells as vector paths, one for each colour; too many become an image. */
-function markCells(parent, map, weights, tone, place, palette) {
+/**
+ * The same cells as vector paths, one for each colour; too many become an image.
+ * @param {Element} parent @param {AttentionMap} map @param {Float32Array} weights @param {number} tone
+ * @param {Place} place @param {Palette} palette
+ */
+export function markCells(parent, map, weights, tone, place, palette) {
   if (weights.length > MOST_VECTOR_CELLS) {
     const image = palette.image(pooled(weights, map.height, map.width, 1024), tone);
     const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
-    canvas.getContext("2d").putImageData(image, 0, 0);
+    pen(canvas).putImageData(image, 0, 0);
     const extent = { x: place.left, y: place.top, width: place.right - place.left, height: place.bottom - place.top };
     mark(parent, "image", { ...extent, preserveAspectRatio: "none", href: canvas.toDataURL() });
     return;
   }
+  /** @type {Map<string, string>} */
   const paths = new Map();
   const width = (place.cellWidth - 1).toFixed(2), height = (place.cellHeight - 1).toFixed(2);
   weights.forEach((weight, at) => {

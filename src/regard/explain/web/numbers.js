@@ -1,8 +1,29 @@
-"use strict";
-
 // Numbers: from the packed text to weights, from weights to pixels.
 
-/** base64 → deflate → all low bytes, then all high bytes → weights between 0 and 1. */
+/**
+ * What explain/page.py says of an answer. Axes are listed once, and maps name them by their places.
+ * @typedef {{ name: string, labels: string[] }} Axis
+ * @typedef {{ site: string, title: string, heads: number, rows: number, columns: number, packed: string }} PackedMap
+ * @typedef {{ sentences: Record<string, string>, score: number | null }} Trust
+ * @typedef {object} Attention
+ * @property {string} task
+ * @property {string} model
+ * @property {string} input
+ * @property {string} output
+ * @property {number} main which of the maps says most
+ * @property {Trust | null} trust
+ * @property {Axis[]} axes
+ * @property {PackedMap[]} maps
+ * @property {number} fullScale weight 1
+ */
+
+/** @typedef {number | null} Head counted from 0; null is the mean of all */
+/** @typedef {{ cells: Float32Array, rows: number, columns: number }} Grid */
+
+/**
+ * base64 → deflate → all low bytes, then all high bytes → weights between 0 and 1.
+ * @param {string} packed @param {number} fullScale
+ */
 async function unpack(packed, fullScale) {
   const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -13,16 +34,22 @@ async function unpack(packed, fullScale) {
   return weights;
 }
 
-/** One attention site: labelled axes, and the weights of any head, or of their mean (head null). */
-class AttentionMap {
+/** One attention site: labelled axes, and the weights of any head, or of their mean, once they are `ready`. */
+export class AttentionMap {
+  /** @param {PackedMap} map @param {Pick<Attention, "axes" | "fullScale">} attention */
   constructor({ site, title, heads, rows, columns, packed }, { axes, fullScale }) {
-    Object.assign(this, { site, title, heads, rows: axes[rows], columns: axes[columns] });
+    this.site = site;
+    this.title = title;
+    this.heads = heads;
+    this.rows = axes[rows];
+    this.columns = axes[columns];
     this.height = this.rows.labels.length;
     this.width = this.columns.labels.length;
     this.isText = this.height === 1;
     this.ready = unpack(packed, fullScale).then((weights) => { this.weights = weights; });
   }
 
+  /** @param {Head} head */
   head(head) {
     const size = this.height * this.width;
     if (head !== null) return this.weights.subarray(head * size, (head + 1) * size);
@@ -37,15 +64,20 @@ class AttentionMap {
 /**
  * The weight that gets the last colour: the largest, but at least four times what an even spread gives.
  * A row that looks everywhere alike must look pale, not decided; the scale beside the picture says its end.
+ * @param {Float32Array} weights @param {number} width
  */
-function fullTone(weights, width) {
+export function fullTone(weights, width) {
   let tone = 4 / width;
   for (const weight of weights) if (weight > tone) tone = weight;
   return Math.min(1, tone);
 }
 
-/** At most `most` cells a side; the largest weight of a block stands for it, since a mean hides single links. */
-function pooled(weights, height, width, most) {
+/**
+ * At most `most` cells a side; the largest weight of a block stands for it, since a mean hides single links.
+ * @param {Float32Array} weights @param {number} height @param {number} width @param {number} most
+ * @returns {Grid}
+ */
+export function pooled(weights, height, width, most) {
   const rows = Math.min(height, most), columns = Math.min(width, most);
   if (rows === height && columns === width) return { cells: weights, rows, columns };
   const cells = new Float32Array(rows * columns);
@@ -61,25 +93,29 @@ function pooled(weights, height, width, most) {
 }
 
 /** The colour scale; a dark page reads it backwards, so that zero has the colour of the paper. */
-class Palette {
+export class Palette {
+  /** @param {string} hex 256 colours @param {boolean} isDark */
   constructor(hex, isDark) {
-    this.colours = hex.match(/.{6}/g).map((colour) => colour.match(/../g).map((byte) => parseInt(byte, 16)));
+    this.colours = Array.from(hex.matchAll(/(..)(..)(..)/g), ([, ...bytes]) => bytes.map((byte) => parseInt(byte, 16)));
     if (isDark) this.colours.reverse();
   }
 
+  /** @param {number} fraction */
   index(fraction) {
     return Math.round(255 * Math.min(1, Math.max(0, fraction)));
   }
 
+  /** @param {number} fraction */
   rgb(fraction) {
     return this.colours[this.index(fraction)];
   }
 
+  /** @param {number} fraction */
   css(fraction) {
     return `rgb(${this.rgb(fraction).join(" ")})`;
   }
 
-  /** Black or white, whichever reads better: WCAG contrast is then at least 4.5. */
+  /** Black or white, whichever reads better: WCAG contrast is then at least 4.5. @param {number} fraction */
   ink(fraction) {
     const light = this.rgb(fraction).map((byte) => {
       const value = byte / 255;
@@ -88,14 +124,17 @@ class Palette {
     return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.179 ? "#000" : "#fff";
   }
 
-  /** One pixel a cell. */
+  /** One pixel a cell. @param {Grid} grid @param {number} tone */
   image({ cells, rows, columns }, tone) {
     const image = new ImageData(columns, rows);
     for (let at = 0; at < cells.length; at++) image.data.set([...this.rgb(cells[at] / tone), 255], 4 * at);
     return image;
   }
 
-  /** The same as a palette bitmap for small <img>s: sixty live canvases are too many for some browsers. */
+  /**
+   * The same as a palette bitmap for small <img>s: sixty live canvases are too many for some browsers.
+   * @param {Grid} grid @param {number} tone
+   */
   bitmap({ cells, rows, columns }, tone) {
     const stride = Math.ceil(columns / 4) * 4, start = 54 + 4 * 256;
     const bytes = new Uint8Array(start + stride * rows), header = new DataView(bytes.buffer);

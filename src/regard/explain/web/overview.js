@@ -1,24 +1,34 @@
 // Beside the picture: a thumbnail of every layer and head, and the numbers of the current one as a table.
 
+import { $, element } from "./given.js";
+import { fullTone, pooled } from "./numbers.js";
+import { choose, drawn, headsOf, mapTitle, maps, say, stepHead, translated, view } from "./view.js";
+
+/** @import { AttentionMap, Head } from "./numbers.js" */
+
 const THUMBNAIL = 40;
 const LAYER = /\s*\blayer (\d+)/i;
 const MOST_TABLE_SIDE = 32;
 const MOST_TABLE_WORDS = 400;
 
+/** @type {{ button: HTMLButtonElement, map: AttentionMap, head: Head }[]} */
+let thumbnails = [];
+
 /** Maps whose titles differ only in the layer stand under each other: one row a layer, one column a head. */
-function showThumbnails() {
+export function showThumbnails() {
+  thumbnails = [];
   $("overview").hidden = maps.length === 1 && maps[0].heads === 1;
   const groups = Map.groupBy(maps, (map) => `${map.title.replace(LAYER, "").trim()}|${map.heads}`);
   $("thumbnails").replaceChildren(...Array.from(groups.values(), (group) => {
     const heads = headsOf(group[0]);
-    const names = heads.length > 1 ? ["", "x̄", ...heads.slice(1).map((head) => head + 1)] : [];
+    const names = heads.length > 1 ? ["", "x̄", ...heads.slice(1).map((_, at) => String(at + 1))] : [];
     const cells = group.flatMap((map) => {
       const layer = group.length > 1 ? map.title.match(LAYER)?.[1] ?? "" : "";
       return [element("span", { textContent: layer }), ...heads.map((head) => thumbnail(map, head))];
     });
     const header = names.map((name) => element("span", { textContent: name }));
     const grid = element("div", { className: "heads" }, ...header, ...cells);
-    grid.style.setProperty("--heads", heads.length);
+    grid.style.setProperty("--heads", String(heads.length));
     grid.classList.toggle("flat", group[0].isText);
     const title = group.length > 1 ? group[0].title.replace(LAYER, "").trim() : group[0].title;
     return element("section", {}, element("h3", { textContent: translated(title) }), grid);
@@ -26,6 +36,7 @@ function showThumbnails() {
   markThumbnail();
 }
 
+/** @param {AttentionMap} map @param {Head} head */
 function thumbnail(map, head) {
   const weights = map.head(head);
   const small = pooled(weights, map.height, map.width, THUMBNAIL);
@@ -33,34 +44,42 @@ function thumbnail(map, head) {
   const button = element("button", { type: "button", title: mapTitle(map, head) }, image);
   button.setAttribute("aria-label", mapTitle(map, head));
   button.addEventListener("click", () => choose(map, head));
-  button.view = { map, head };
+  thumbnails.push({ button, map, head });
   return button;
 }
 
-function markThumbnail() {
-  for (const button of $("thumbnails").querySelectorAll("button")) {
-    const isCurrent = button.view.map === view.map && button.view.head === view.head;
-    button.setAttribute("aria-pressed", isCurrent);
+export function markThumbnail() {
+  for (const { button, map, head } of thumbnails) {
+    const isCurrent = map === view.map && head === view.head;
+    button.setAttribute("aria-pressed", String(isCurrent));
     button.tabIndex = isCurrent ? 0 : -1;
   }
 }
 
-/** Left and right go through the heads, up and down through the maps. */
-function stepThumbnail(event) {
-  const side = { ArrowLeft: -1, ArrowRight: 1 }[event.key], level = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+/** @type {Record<string, number>} */
+const SIDES = { ArrowLeft: -1, ArrowRight: 1 };
+/** @type {Record<string, number>} */
+const LEVELS = { ArrowUp: -1, ArrowDown: 1 };
+
+/** Left and right go through the heads, up and down through the maps. @param {KeyboardEvent} event */
+export function stepThumbnail(event) {
+  const side = SIDES[event.key], level = LEVELS[event.key];
   if (side) stepHead(side);
   else if (level) choose(maps[Math.min(maps.length - 1, Math.max(0, maps.indexOf(view.map) + level))], view.head);
   else return;
   event.preventDefault();
-  $("thumbnails").querySelector("[aria-pressed=true]").focus();
+  thumbnails.find(({ button }) => button.tabIndex === 0)?.button.focus();
 }
 
-function showNumbers() {
+export function showNumbers() {
   const { map } = view, { weights } = drawn;
   const rows = Math.min(map.height, MOST_TABLE_SIDE);
   const columns = Math.min(map.width, map.isText ? MOST_TABLE_WORDS : MOST_TABLE_SIDE);
+  /** @param {string} label @param {"row" | "col"} scope */
   const heading = (label, scope) => element("th", { scope }, element("bdi", { textContent: label }));
+  /** @param {number} row @param {number} column */
   const number = (row, column) => element("td", { textContent: weights[row * map.width + column].toFixed(3) });
+  /** @param {number} count */
   const range = (count) => Array.from({ length: count }, (_, at) => at);
   const body = map.isText
     ? range(columns).map((at) => element("tr", {}, heading(map.columns.labels[at], "row"), number(0, at)))

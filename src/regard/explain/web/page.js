@@ -1,19 +1,33 @@
 // The page: fixed texts, events, and the start.
 
+import { mark, markCells, write, writeLabels } from "./figure.js";
+import { $, data, element } from "./given.js";
+import { showNumbers, showThumbnails, stepThumbnail } from "./overview.js";
+import { composeFile, savePng, saveSvg } from "./save.js";
+import {
+  choose, darkness, drawn, fillHeads, mapTitle, maps, point, pointAtStrongest, say, show, stepHead, strongestColumn,
+  strongestRow, translated, view,
+} from "./view.js";
+
+/** @import { Key } from "./given.js" */
+
 function showTexts() {
   document.documentElement.lang = view.language === "zh" ? "zh-Hans" : "en";
-  for (const node of document.querySelectorAll("[data-text]")) node.textContent = say(node.dataset.text);
+  for (const node of document.querySelectorAll("[data-text]")) {
+    node.textContent = say(/** @type {Key} */ (node.getAttribute("data-text")));
+  }
   $("about").textContent = `${translated(data.task)} · ${data.model}`;
   $("input").textContent = data.input;
   $("output").textContent = data.output;
   $("languages").setAttribute("aria-label", say("language"));
   $("languages").replaceChildren(...Object.entries(data.strings).map(([code, { name }]) => {
     const button = element("button", { type: "button", textContent: name, lang: code });
-    button.setAttribute("aria-pressed", code === view.language);
+    button.setAttribute("aria-pressed", String(code === view.language));
     button.addEventListener("click", () => speak(code));
     return button;
   }));
-  $("site").replaceChildren(...maps.map((map, at) => element("option", { value: at, textContent: translated(map.title) })));
+  const options = maps.map((map, at) => element("option", { value: String(at), textContent: translated(map.title) }));
+  $("site").replaceChildren(...options);
   showTrust();
 }
 
@@ -22,25 +36,27 @@ function showTrust() {
   $("measured").hidden = !trust;
   $("meter").hidden = trust?.score == null;
   if (trust) $("measured").textContent = trust.sentences[view.language];
-  if ($("meter").hidden) return;
+  if (trust?.score == null) return;
   $("score").textContent = trust.score.toFixed(2).replace("-", "−");
   const reach = 6 + 108 * Math.max(0, trust.score);
-  $("needle").setAttribute("cx", reach);
+  $("needle").setAttribute("cx", String(reach));
   $("reach").setAttribute("d", `M6 6H${reach}`);
 }
 
+/** @param {string} language */
 function speak(language) {
   view.language = language;
   showTexts();
   fillHeads();
   show();
   showThumbnails();
-  $("languages").querySelector("[aria-pressed=true]").focus();
+  for (const button of $("languages").querySelectorAll("button")) if (button.lang === language) button.focus();
 }
 
-/** Over the cells both are under the pointer; over a label the other is its strongest partner. */
+/** Over the cells both are under the pointer; over a label the other is its strongest partner. @param {PointerEvent} event */
 function pointAt(event) {
-  const { map } = view, { place } = drawn;
+  if (!drawn.grid) return;
+  const { map } = view, { place } = drawn.grid;
   const frame = $("stage").getBoundingClientRect();
   const column = Math.floor((event.clientX - frame.left - place.left) / place.cellWidth);
   const row = Math.floor((event.clientY - frame.top - place.top) / place.cellHeight);
@@ -50,10 +66,12 @@ function pointAt(event) {
   else if (hasColumn && row < 0) point(strongestRow(column), column);
 }
 
+/** @type {Record<string, [number, number]>} */
 const MOVES = {
   ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity],
 };
 
+/** @param {KeyboardEvent} event */
 function step(event) {
   const move = MOVES[event.key];
   if (!move) return;
@@ -63,30 +81,31 @@ function step(event) {
 
 /** The picture on screen as a file of its own. */
 function currentFile() {
-  const { map, head } = view, { weights, tone, place, names } = drawn;
+  const { map, head } = view, { weights, tone, theme, grid } = drawn;
   return composeFile({
     title: mapTitle(map, head),
-    about: $("about").textContent,
+    about: $("about").textContent ?? "",
     captions: [...(data.trust ? [data.trust.sentences[view.language]] : []), say("caveat")],
     tone,
-    theme: drawn.theme,
-    body: map.isText ? markWords : (group) => {
-      writeLabels(group, map, place, names, drawn.theme);
-      markCells(group, map, weights, tone, place, drawn.theme.palette);
+    theme,
+    body: !grid ? markWords : (group) => {
+      const { place, names } = grid;
+      writeLabels(group, map, place, names, theme);
+      markCells(group, map, weights, tone, place, theme.palette);
       return { width: place.right + 8, height: place.bottom };
     },
   });
 }
 
-/** Words stand in the file where the browser has set them. */
+/** Words stand in the file where the browser has set them. @param {SVGGElement} group */
 function markWords(group) {
   const frame = $("words").getBoundingClientRect();
   for (const word of drawn.columnWords) {
     const { left, top, width, height } = word.getBoundingClientRect();
     const x = left - frame.left, y = top - frame.top, look = { fill: word.style.color, "text-anchor": "middle" };
     mark(group, "rect", { x, y, width, height, rx: 6, fill: word.style.background });
-    write(group, word.firstChild.textContent, x + width / 2, y + 24, { ...look, "font-size": 17 });
-    write(group, word.lastChild.textContent, x + width / 2, y + height - 8, { ...look, "font-size": 11 });
+    write(group, word.firstChild?.textContent ?? "", x + width / 2, y + 24, { ...look, "font-size": 17 });
+    write(group, word.lastChild?.textContent ?? "", x + width / 2, y + height - 8, { ...look, "font-size": 11 });
   }
   return { width: frame.width, height: frame.height };
 }
@@ -96,7 +115,7 @@ function fileName() {
 }
 
 function listen() {
-  $("site").addEventListener("change", () => choose(maps[$("site").value], view.head));
+  $("site").addEventListener("change", () => choose(maps[Number($("site").value)], view.head));
   $("head").addEventListener("change", () => choose(view.map, $("head").value === "mean" ? null : Number($("head").value)));
   $("stage").addEventListener("pointermove", pointAt);
   $("stage").addEventListener("pointerdown", pointAt);
@@ -107,7 +126,7 @@ function listen() {
   $("save-png").addEventListener("click", () => savePng(currentFile(), fileName()));
   $("numbers-toggle").addEventListener("click", () => {
     $("numbers").hidden = !$("numbers").hidden;
-    $("numbers-toggle").setAttribute("aria-expanded", !$("numbers").hidden);
+    $("numbers-toggle").setAttribute("aria-expanded", String(!$("numbers").hidden));
     if (!$("numbers").hidden) showNumbers();
   });
   document.addEventListener("keydown", ({ key, ctrlKey, metaKey, altKey }) => {

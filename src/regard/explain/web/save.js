@@ -1,20 +1,35 @@
 // Saving: the current picture as one SVG, with everything a picture must not be shown without.
 
+import { FONT, SVG, mark, measure, pen, shortened, write } from "./figure.js";
+
+/** @import { Theme } from "./figure.js" */
+
 const MARGIN = 24;
 
-/** Lines no wider than `room`, broken where the language allows. */
+/**
+ * Lines no wider than `room`, broken where the language allows.
+ * @param {string} text @param {number} room @param {number} size
+ */
 function wrapped(text, room, size) {
   const words = new Intl.Segmenter(undefined, { granularity: "word" });
-  const lines = [""];
+  const lines = [];
+  let line = "";
   for (const { segment } of words.segment(text)) {
-    if (lines.at(-1) && measure(lines.at(-1) + segment.trimEnd(), size) > room) lines.push("");
-    lines[lines.length - 1] += lines.at(-1) ? segment : segment.trimStart();
+    if (line && measure(line + segment.trimEnd(), size) > room) {
+      lines.push(line);
+      line = "";
+    }
+    line += line ? segment : segment.trimStart();
   }
-  return lines;
+  return [...lines, line];
 }
 
-/** `body(group)` draws the picture itself into a group and says how large it became. */
-function composeFile({ title, about, tone, captions, theme, body }) {
+/**
+ * `body(group)` draws the picture itself into a group and says how large it became.
+ * @param {{ title: string, about: string, tone: number, captions: string[], theme: Theme,
+ *   body: (group: SVGGElement) => { width: number, height: number } }} picture
+ */
+export function composeFile({ title, about, tone, captions, theme, body }) {
   const root = document.createElementNS(SVG, "svg");
   root.setAttribute("font-family", FONT);
   mark(root, "title", {}, title);
@@ -36,12 +51,13 @@ function composeFile({ title, about, tone, captions, theme, body }) {
     write(root, line, MARGIN, y, { "font-size": 12, fill: theme.muted });
     y += 17.4;
   }
-  const extent = { width, height: y, viewBox: `0 0 ${width} ${y}` };
+  const extent = { width: String(width), height: String(y), viewBox: `0 0 ${width} ${y}` };
   for (const [key, value] of Object.entries(extent)) root.setAttribute(key, value);
-  paper.setAttribute("height", y);
+  paper.setAttribute("height", extent.height);
   return root;
 }
 
+/** @param {Blob} blob @param {string} name */
 function download(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
@@ -50,17 +66,19 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-function saveSvg(root, name) {
+/** @param {SVGElement} root @param {string} name */
+export function saveSvg(root, name) {
   download(new Blob([new XMLSerializer().serializeToString(root)], { type: "image/svg+xml" }), `${name}.svg`);
 }
 
-async function savePng(root, name, scale = 2) {
+/** @param {SVGElement} root @param {string} name @param {number} [scale] */
+export async function savePng(root, name, scale = 2) {
   const image = new Image();
   image.src = "data:image/svg+xml," + encodeURIComponent(new XMLSerializer().serializeToString(root));
   await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = root.getAttribute("width") * scale;
-  canvas.height = root.getAttribute("height") * scale;
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => download(blob, `${name}.png`));
+  canvas.width = Number(root.getAttribute("width")) * scale;
+  canvas.height = Number(root.getAttribute("height")) * scale;
+  pen(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => { if (blob) download(blob, `${name}.png`); });
 }

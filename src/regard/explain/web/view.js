@@ -1,34 +1,45 @@
 // The view: map, head, cell and language, and everything on the page that follows from them.
 
+import { layout, mark, markCursor, paintCells, pen, writeLabels } from "./figure.js";
+import { $, data, element } from "./given.js";
+import { AttentionMap, Palette, fullTone } from "./numbers.js";
+import { markThumbnail, showNumbers } from "./overview.js";
+
+/** @import { Place, Theme } from "./figure.js" */
+/** @import { Key } from "./given.js" */
+/** @import { Head } from "./numbers.js" */
+/**
+ * What the view has become on the screen; a text has no grid.
+ * @typedef {object} Drawn
+ * @property {Float32Array} weights
+ * @property {number} tone
+ * @property {Theme} theme
+ * @property {HTMLElement[]} columnWords
+ * @property {HTMLElement[]} rowWords
+ * @property {{ place: Place, names: { rows: string, columns: string }, cursor: SVGGElement } | null} grid
+ */
+
 const MOST_WORDS = 600;
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const maps = data.maps.map((raw) => new AttentionMap(raw, data));
-const darkness = matchMedia("(prefers-color-scheme: dark)");
-const view = {
+export const maps = data.maps.map((raw) => new AttentionMap(raw, data));
+export const darkness = matchMedia("(prefers-color-scheme: dark)");
+export const view = {
   map: maps[data.main],
-  head: null,
+  head: /** @type {Head} */ (null),
   row: 0,
   column: 0,
   language: navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en",
 };
-let drawn = {};
+/** @type {Drawn} */
+export let drawn;
 
-const $ = (id) => document.getElementById(id);
-
-function element(name, properties = {}, ...children) {
-  const node = Object.assign(document.createElement(name), properties);
-  node.append(...children);
-  return node;
+/** @param {Key} key @param {Record<string, number>} [values] */
+export function say(key, values = {}) {
+  return data.strings[view.language][key].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
-function say(key, values = {}) {
-  const sentence = data.strings[view.language][key];
-  return sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-}
-
-/** Titles and names are made of few words; a language that lists them gets them translated. */
-function translated(name) {
+/** Titles and names are made of few words; a language that lists them gets them translated. @param {string} name */
+export function translated(name) {
   let result = name;
   for (const [word, other] of Object.entries(data.strings[view.language].vocabulary)) {
     result = result.replace(new RegExp(`\\b${word}\\b`, "gi"), other);
@@ -36,34 +47,38 @@ function translated(name) {
   return result;
 }
 
+/** @param {Head} head */
 function headName(head) {
   return head === null ? say("mean") : say("headNumber", { n: head + 1 });
 }
 
-function mapTitle(map, head) {
+/** @param {AttentionMap} map @param {Head} head */
+export function mapTitle(map, head) {
   return map.heads > 1 ? `${translated(map.title)} · ${headName(head)}` : translated(map.title);
 }
 
+/** @returns {Theme} */
 function theme() {
   const css = getComputedStyle(document.documentElement);
+  /** @param {string} name */
   const colour = (name) => css.getPropertyValue(`--${name}`).trim();
   const palette = new Palette(data.palette, darkness.matches);
   return { ink: colour("ink"), muted: colour("muted"), paper: colour("panel"), accent: colour("accent"), palette };
 }
 
 /** Everything that depends on the map, the head, the width, the theme or the language. */
-function show() {
+export function show() {
   const { map, head } = view;
   const weights = map.head(head), tone = fullTone(weights, map.width);
-  drawn = { weights, tone, theme: theme() };
+  drawn = { weights, tone, theme: theme(), columnWords: [], rowWords: [], grid: null };
   $("stage").hidden = $("lines").hidden = map.isText;
   $("words").hidden = $("ranking").hidden = !map.isText;
-  $("site").value = maps.indexOf(map);
-  $("head").value = head ?? "mean";
+  $("site").value = String(maps.indexOf(map));
+  $("head").value = String(head ?? "mean");
   $("full-tone").textContent = tone.toFixed(2);
   const scale = Float32Array.from({ length: 256 }, (_, at) => at / 255);
   const legend = drawn.theme.palette.image({ cells: scale, rows: 1, columns: 256 }, 1);
-  $("legend").getContext("2d").putImageData(legend, 0, 0);
+  pen($("legend")).putImageData(legend, 0, 0);
   $("stage").ariaLabel = $("words").ariaLabel = `${say("figure")}: ${mapTitle(map, head)}`;
   $("hint").textContent = `${say("keysMove")} ${map.heads > 1 ? say("keysHead") : ""}`;
   if (map.isText) showWords();
@@ -80,7 +95,7 @@ function showGrid() {
   const width = stage.clientWidth, height = Math.ceil(place.bottom + 4);
   Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  const context = canvas.getContext("2d");
+  const context = pen(canvas);
   context.scale(ratio, ratio);
   paintCells(context, map, drawn.weights, drawn.tone, place, drawn.theme.palette);
 
@@ -88,14 +103,17 @@ function showGrid() {
   const overlay = mark(stage, "svg", { width, height, "aria-hidden": "true" });
   const names = { rows: translated(map.rows.name), columns: translated(map.columns.name) };
   writeLabels(overlay, map, place, names, drawn.theme);
-  Object.assign(drawn, { place, names, cursor: mark(overlay, "g", {}) });
+  drawn.grid = { place, names, cursor: mark(overlay, "g", {}) };
   $("columns-name").textContent = names.columns;
   $("rows-name").textContent = names.rows;
   drawn.columnWords = fillLine($("columns-line"), map.columns.labels, (column) => point(strongestRow(column), column));
   drawn.rowWords = fillLine($("rows-line"), map.rows.labels, (row) => point(row, strongestColumn(row)));
 }
 
-/** A line of words that answer to the pointer; very long texts are cut, and say so. */
+/**
+ * A line of words that answer to the pointer; very long texts are cut, and say so.
+ * @param {HTMLElement} line @param {string[]} labels @param {(at: number) => void} onPoint
+ */
 function fillLine(line, labels, onPoint) {
   const words = labels.slice(0, MOST_WORDS).map((label, at) => {
     const word = element("bdi", { textContent: label });
@@ -112,7 +130,6 @@ function showWords() {
   const { weights, tone, theme: { palette } } = drawn;
   const labels = view.map.columns.labels;
   drawn.columnWords = fillLine($("words"), labels, (column) => point(0, column));
-  drawn.rowWords = [];
   drawn.columnWords.forEach((word, at) => word.append(element("small", { textContent: weights[at].toFixed(2) })));
   const order = Array.from(weights.keys()).sort((one, other) => weights[other] - weights[one]).slice(0, 8);
   $("strongest").replaceChildren(...order.map((at) => {
@@ -124,18 +141,18 @@ function showWords() {
   }));
 }
 
-/** Moves the cursor: readout, shaded words, ring around the cell. */
-function point(row, column) {
+/** Moves the cursor: readout, shaded words, ring around the cell. @param {number} row @param {number} column */
+export function point(row, column) {
   const { map } = view;
   view.row = Math.min(map.height - 1, Math.max(0, row));
   view.column = Math.min(map.width - 1, Math.max(0, column));
   const values = { row: map.rows.labels[view.row], column: map.columns.labels[view.column] };
   const weight = drawn.weights[view.row * map.width + view.column];
   const sentence = data.strings[view.language].readout.split(/\{(\w+)\}/);
-  const parts = sentence.map((part) => (part in values ? element("bdi", { textContent: values[part] }) : part));
+  const parts = sentence.map((part) => (part === "row" || part === "column" ? element("bdi", { textContent: values[part] }) : part));
   $("readout").replaceChildren(...parts, " ", element("strong", { textContent: weight.toFixed(2) }));
   shadeWords();
-  if (!map.isText) markCursor(drawn.cursor, drawn.place, view, drawn.theme);
+  if (drawn.grid) markCursor(drawn.grid.cursor, drawn.grid.place, view, drawn.theme);
 }
 
 function shadeWords() {
@@ -154,31 +171,35 @@ function shadeWords() {
 /** Scrolls the current words into their own lines, never the page. */
 function revealWords() {
   for (const word of [drawn.columnWords[view.column], drawn.rowWords[view.row]]) {
-    if (!word) continue;
-    const line = word.parentElement, outer = line.getBoundingClientRect(), inner = word.getBoundingClientRect();
+    const line = word?.parentElement;
+    if (!line) continue;
+    const outer = line.getBoundingClientRect(), inner = word.getBoundingClientRect();
     if (inner.top < outer.top) line.scrollTop += inner.top - outer.top - 4;
     else if (inner.bottom > outer.bottom) line.scrollTop += inner.bottom - outer.bottom + 4;
   }
 }
 
-function strongestColumn(row) {
+/** @param {number} row */
+export function strongestColumn(row) {
   const { weights } = drawn, { width } = view.map;
   return strongest(width, (column) => weights[row * width + column]);
 }
 
-function strongestRow(column) {
+/** @param {number} column */
+export function strongestRow(column) {
   const { weights } = drawn, { width, height } = view.map;
   return strongest(height, (row) => weights[row * width + column]);
 }
 
+/** @param {number} count @param {(at: number) => number} weightAt */
 function strongest(count, weightAt) {
   let best = 0;
   for (let at = 1; at < count; at++) if (weightAt(at) > weightAt(best)) best = at;
   return best;
 }
 
-/** A map opens on its strongest link; changing the head keeps the place. */
-function choose(map, head) {
+/** A map opens on its strongest link; changing the head keeps the place. @param {AttentionMap} map @param {Head} head */
+export function choose(map, head) {
   const isNew = map !== view.map;
   view.map = map;
   view.head = head !== null && head < map.heads && map.heads > 1 ? head : null;
@@ -187,25 +208,27 @@ function choose(map, head) {
   show();
 }
 
-function pointAtStrongest() {
+export function pointAtStrongest() {
   const weights = view.map.head(view.head);
   const best = strongest(weights.length, (at) => weights[at]);
   view.row = Math.floor(best / view.map.width);
   view.column = best % view.map.width;
 }
 
-function stepHead(by) {
+/** @param {number} by */
+export function stepHead(by) {
   const heads = headsOf(view.map), at = heads.indexOf(view.head);
   choose(view.map, heads[(at + by + heads.length) % heads.length]);
 }
 
-function headsOf(map) {
+/** @param {AttentionMap} map @returns {Head[]} */
+export function headsOf(map) {
   return map.heads > 1 ? [null, ...Array(map.heads).keys()] : [null];
 }
 
-function fillHeads() {
+export function fillHeads() {
   const options = headsOf(view.map).map((head) => {
-    return element("option", { value: head ?? "mean", textContent: headName(head) });
+    return element("option", { value: String(head ?? "mean"), textContent: headName(head) });
   });
   $("head").replaceChildren(...options);
   $("head-label").hidden = options.length === 1;

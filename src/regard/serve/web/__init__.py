@@ -1,7 +1,6 @@
 """The page, as files the server holds in memory: no path that a client sends ever meets a disk.
 
-Look, colours and weights are drawn as in the explanation pages: their files are served as they are, the
-script as a module.
+Look, colours and weights are drawn as in the explanation pages: their files are served as they are.
 """
 
 import json
@@ -25,8 +24,11 @@ OWN = ("page.css", "page.js", "dom.js", "language.js", "ask.js", "settings.js", 
 def page_files() -> dict[str, tuple[str, bytes]]:
     """Paths, with kind and content of what is there."""
     ours = {name: _own(name) for name in OWN}
-    module = asset("numbers.js") + "\nexport { AttentionMap, Palette, fullTone };\n"
-    ours |= {"base.css": asset("page.css"), "numbers.js": module, "looks.json": json.dumps(_looks())}
+    ours |= {
+        "base.css": asset("page.css"),
+        "numbers.js": asset("numbers.js"),
+        "looks.json": json.dumps(_looks()),
+    }
     texts = {"/": ("html", Template(_own("index.html")).substitute(header=asset("header.html")))}
     texts |= {f"/web/{name}": (name.rpartition(".")[2], text) for name, text in ours.items()}
     return {path: (f"{KINDS[kind]}; charset=utf-8", text.encode()) for path, (kind, text) in texts.items()}

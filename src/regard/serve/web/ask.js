@@ -1,39 +1,61 @@
-// Questions to the server, and answers as they arrive.
+// Questions to the server, and answers as they arrive. What both look like is said by serve/schema.py.
+
+/** @import { Strings } from "/web/language.js" */
+/** @import { Attention } from "/web/numbers.js" */
+/** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
+/** @typedef {{ name: string, task: "translate" | "classify", description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
+/** @typedef {{ model: string, text: string, decode?: Search }} Question */
+/** @typedef {{ text: string, attention?: Attention }} Translation */
+/** @typedef {{ text: string, attention?: Attention, probabilities: Record<string, number | null> }} Label */
+/**
+ * @typedef {{ name: "text", data: { text: string } } | { name: "answer", data: { answer: Translation } }
+ *   | { name: "error", data: { error: { message: string } } }} Told
+ */
 
 /** What the server says instead of an answer. */
 export class Refusal extends Error {}
 
-/** @param {string} path @param {object} fields @param {AbortSignal} signal */
-async function post(path, fields, signal) {
+/** @param {string} path @param {Question & { packed?: true, stream?: true }} question @param {AbortSignal} signal */
+async function post(path, question, signal) {
   const headers = { "Content-Type": "application/json" };
-  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(fields), signal });
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(question), signal });
   if (!response.ok) throw new Refusal((await response.json()).error.message);
   return response;
 }
 
+/** @returns {Promise<Model[]>} */
 export async function models() {
   const response = await fetch("/v1/models");
   return (await response.json()).models;
 }
 
-/** An answer with its attention. @param {object} fields @param {AbortSignal} signal */
-export async function explained(fields, signal) {
-  const response = await post("/v1/explain", { ...fields, packed: true }, signal);
+/** @returns {Promise<Looks>} */
+export async function looks() {
+  return (await fetch("/web/looks.json")).json();
+}
+
+/**
+ * An answer with its attention.
+ * @param {Question} question @param {AbortSignal} signal
+ * @returns {Promise<(Translation | Label) & { attention: Attention }>}
+ */
+export async function explained(question, signal) {
+  const response = await post("/v1/explain", { ...question, packed: true }, signal);
   return (await response.json()).answer;
 }
 
-/** A label without attention. @param {object} fields @param {AbortSignal} signal */
-export async function classified(fields, signal) {
-  return (await (await post("/v1/classify", fields, signal)).json()).answers[0];
+/** A label without attention. @param {Question} question @param {AbortSignal} signal @returns {Promise<Label>} */
+export async function classified(question, signal) {
+  return (await (await post("/v1/classify", question, signal)).json()).answers[0];
 }
 
 /**
  * How a translation begins, as it becomes certain; the last one is the whole.
- * @param {object} fields @param {AbortSignal} signal
- * @returns {AsyncGenerator<string>}
+ * @param {Question} question @param {AbortSignal} signal
  */
-export async function* translated(fields, signal) {
-  const response = await post("/v1/translate", { ...fields, stream: true }, signal);
+export async function* translated(question, signal) {
+  const response = await post("/v1/translate", { ...question, stream: true }, signal);
   for await (const { name, data } of events(response)) {
     if (name === "error") throw new Refusal(data.error.message);
     yield name === "answer" ? data.answer.text : data.text;
@@ -52,7 +74,7 @@ async function* events(response) {
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
       const [name, data] = block.split("\n").map((line) => line.slice(line.indexOf(": ") + 2));
-      yield { name, data: JSON.parse(data) };
+      yield /** @type {Told} */ ({ name, data: JSON.parse(data) });
     }
   }
 }

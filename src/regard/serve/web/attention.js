@@ -4,19 +4,21 @@ import { $, element, fill } from "/web/dom.js";
 import { said, say, translated } from "/web/language.js";
 import { AttentionMap, Palette, fullTone } from "/web/numbers.js";
 
-const MOST_WORDS = 600;
+/** @import { Attention, Head } from "/web/numbers.js" */
+/** @typedef {"rows" | "columns"} Side */
 
-/** @typedef {{ map: any, head: number | null, side: "rows" | "columns", at: number }} View */
+const MOST_WORDS = 600;
+const SIDES = /** @type {const} */ (["rows", "columns"]);
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 let palette = "";
-/** @type {any} */
+/** @type {Attention | null} */
 let shown = null;
-/** @type {any[]} */
+/** @type {AttentionMap[]} */
 let maps = [];
-/** @type {View} */
-let view = { map: null, head: null, side: "rows", at: 0 };
-/** @type {Record<"rows" | "columns", HTMLElement[]>} */
+/** @type {{ map: AttentionMap, head: Head, side: Side, at: number }} */
+let view;
+/** @type {Record<Side, HTMLElement[]>} */
 let words = { rows: [], columns: [] };
 
 /** @param {string} hex 256 colours */
@@ -29,9 +31,7 @@ export function start(hex) {
     if (!shown || target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
     if (key === "[" || key === "]") stepHead(key === "[" ? -1 : 1);
   });
-  for (const side of /** @type {const} */ (["rows", "columns"])) {
-    $(side).addEventListener("keydown", (event) => step(event, side));
-  }
+  for (const side of SIDES) $(side).addEventListener("keydown", (event) => step(event, side));
 }
 
 /** Nothing to look at, while another answer is on its way. */
@@ -40,10 +40,10 @@ export function hide() {
   $("picture").hidden = true;
 }
 
-/** @param {any} attention */
+/** @param {Attention} attention */
 export async function show(attention) {
-  const drawn = attention.maps.map((/** @type {any} */ raw) => new AttentionMap(raw, attention));
-  await Promise.all(drawn.map((/** @type {any} */ map) => map.ready));
+  const drawn = attention.maps.map((raw) => new AttentionMap(raw, attention));
+  await Promise.all(drawn.map((map) => map.ready));
   shown = attention;
   maps = drawn;
   $("picture").hidden = false;
@@ -60,23 +60,23 @@ export function relabel() {
   choose(view.map, view.head);
 }
 
-/** @param {any} map @param {number | null} head */
+/** @param {AttentionMap} map @param {Head} head */
 function choose(map, head) {
   const isNew = map !== view.map;
   view.map = map;
   view.head = head !== null && head < map.heads && map.heads > 1 ? head : null;
   if (isNew) Object.assign(view, { side: "rows", at: 0 });
   const heads = headsOf(map);
-  fill($("head"), heads.map((one) => [one === null ? "mean" : String(one), one === null ? say("mean") : say("headNumber", { n: one + 1 })]));
+  fill($("head"), heads.map((one) => [String(one ?? "mean"), one === null ? say("mean") : say("headNumber", { n: one + 1 })]));
   $("head-label").hidden = heads.length === 1;
-  $("head").value = view.head === null ? "mean" : String(view.head);
+  $("head").value = String(view.head ?? "mean");
   $("site").value = String(maps.indexOf(map));
   drawLegend();
-  for (const side of /** @type {const} */ (["rows", "columns"])) fillLine(side);
+  for (const side of SIDES) fillLine(side);
   point(view.side, view.at);
 }
 
-/** @param {any} map @returns {(number | null)[]} */
+/** @param {AttentionMap} map @returns {Head[]} */
 function headsOf(map) {
   return map.heads > 1 ? [null, ...Array(map.heads).keys()] : [null];
 }
@@ -90,17 +90,16 @@ function stepHead(by) {
 function drawLegend() {
   const colours = new Palette(palette, darkness.matches);
   const scale = Float32Array.from({ length: 256 }, (_, at) => at / 255);
-  const context = /** @type {HTMLCanvasElement} */ (/** @type {unknown} */ ($("legend"))).getContext("2d");
-  context?.putImageData(colours.image({ cells: scale, rows: 1, columns: 256 }, 1), 0, 0);
+  $("legend").getContext("2d")?.putImageData(colours.image({ cells: scale, rows: 1, columns: 256 }, 1), 0, 0);
   $("full-tone").textContent = fullTone(view.map.head(view.head), view.map.width).toFixed(2);
 }
 
-/** @param {"rows" | "columns"} side */
+/** @param {Side} side */
 function fillLine(side) {
   const axis = view.map[side];
   $(`${side}-name`).textContent = translated(axis.name);
   $(side).setAttribute("aria-label", translated(axis.name));
-  words[side] = axis.labels.slice(0, MOST_WORDS).map((/** @type {string} */ label, /** @type {number} */ at) => {
+  words[side] = axis.labels.slice(0, MOST_WORDS).map((label, at) => {
     const word = element("bdi", { textContent: label, role: "option" });
     for (const kind of ["pointerenter", "pointerdown", "focus"]) word.addEventListener(kind, () => point(side, at));
     return word;
@@ -109,14 +108,15 @@ function fillLine(side) {
   $(side).replaceChildren(...words[side], ...(hidden ? [say("moreWords", { n: hidden })] : []));
 }
 
-/** Left and right along a line, up and down between the lines. @param {KeyboardEvent} event @param {"rows" | "columns"} side */
+/** Left and right along a line, up and down between the lines. @param {KeyboardEvent} event @param {Side} side */
 function step(event, side) {
   const other = side === "rows" ? "columns" : "rows";
-  const goes = { ArrowLeft: [side, view.at - 1], ArrowRight: [side, view.at + 1], Home: [side, 0], End: [side, Infinity],
-    ArrowUp: [other, partner()], ArrowDown: [other, partner()] }[event.key];
-  if (!goes) return;
+  /** @type {Record<string, [Side, number]>} */
+  const ways = { ArrowLeft: [side, view.at - 1], ArrowRight: [side, view.at + 1], Home: [side, 0], End: [side, Infinity],
+    ArrowUp: [other, partner()], ArrowDown: [other, partner()] };
+  if (!ways[event.key]) return;
   event.preventDefault();
-  const [line, place] = /** @type {["rows" | "columns", number]} */ (goes);
+  const [line, place] = ways[event.key];
   words[line][Math.min(words[line].length - 1, Math.max(0, place))].focus();
 }
 
@@ -134,7 +134,7 @@ function partner() {
   return best;
 }
 
-/** Shades the other line by what it counts for this word. @param {"rows" | "columns"} side @param {number} at */
+/** Shades the other line by what it counts for this word. @param {Side} side @param {number} at */
 function point(side, at) {
   Object.assign(view, { side, at });
   const other = side === "rows" ? "columns" : "rows";
@@ -145,7 +145,7 @@ function point(side, at) {
     Object.assign(word.style, { background: colours.css(fraction), color: colours.ink(fraction) });
   });
   for (const word of words[side]) Object.assign(word.style, { background: "", color: "" });
-  for (const line of /** @type {const} */ (["rows", "columns"])) {
+  for (const line of SIDES) {
     words[line].forEach((word, place) => {
       const isCurrent = line === side && place === at;
       word.classList.toggle("current", isCurrent);

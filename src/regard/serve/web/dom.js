@@ -1,12 +1,18 @@
 // The few ways this page touches its document. Text goes in as textContent, and in no other way.
 
-/** @param {string} id */
-export const $ = (id) => /** @type {HTMLElement & Record<string, any>} */ (document.getElementById(id));
+/**
+ * The elements of index.html that are asked for more than any element has.
+ * @typedef {{ [id: string]: HTMLElement, model: HTMLSelectElement, search: HTMLSelectElement, site: HTMLSelectElement,
+ *   head: HTMLSelectElement, input: HTMLTextAreaElement, legend: HTMLCanvasElement }} Elements
+ */
+
+/** @template {string} Id @param {Id} id */
+export const $ = (id) => /** @type {Elements[Id]} */ (document.getElementById(id));
 
 /**
- * @param {string} name
- * @param {Record<string, any>} [properties]
- * @param {(Node | string)[]} children
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name @param {Partial<HTMLElementTagNameMap[Name]>} [properties] @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[Name]}
  */
 export function element(name, properties = {}, ...children) {
   const node = Object.assign(document.createElement(name), properties);

@@ -2,15 +2,17 @@
 
 import { $, element } from "/web/dom.js";
 
-/** @typedef {Record<string, any> & { name: string, vocabulary: Record<string, string> }} Strings */
+/** @typedef {typeof import("../../explain/web/strings.json").en & typeof import("./strings.json").en} Sentences */
+/** @typedef {Sentences & { vocabulary: Record<string, string> }} Strings */
+/** @typedef {Exclude<keyof Strings, "vocabulary">} Key of a sentence */
 
 /** @type {Record<string, Strings>} */
 let strings = {};
 let language = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
 
-/** @param {string} key @param {Record<string, any>} [values] @returns {string} */
+/** @param {Key} key @param {Record<string, string | number>} [values] */
 export function say(key, values = {}) {
-  return strings[language][key].replace(/\{(\w+)\}/g, (/** @type {string} */ _, /** @type {string} */ name) => values[name]);
+  return strings[language][key].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
 /** @param {Record<string, string>} sentences the same in every language */
@@ -42,7 +44,7 @@ export function speak(known, onChange) {
     document.documentElement.lang = language === "zh" ? "zh-Hans" : "en";
     for (const { code, button } of buttons) button.setAttribute("aria-pressed", String(code === language));
     for (const node of document.querySelectorAll("[data-text]")) {
-      node.textContent = say(/** @type {HTMLElement} */ (node).dataset.text ?? "");
+      node.textContent = say(/** @type {Key} */ (node.getAttribute("data-text")));
     }
     $("languages").setAttribute("aria-label", say("language"));
     onChange();

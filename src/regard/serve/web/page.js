@@ -9,13 +9,12 @@ import * as settings from "/web/settings.js";
 const PAUSE = 600; // milliseconds without a key before the text is sent by itself
 const MOST_LABELS = 12;
 
-/** @type {any[]} */
+/** @type {ask.Model[]} */
 let models = [];
 let asking = new AbortController();
 let timer = 0;
 
-/** @returns {any} */
-const model = () => models.find(({ name }) => name === $("model").value);
+const model = () => /** @type {ask.Model} */ (models.find(({ name }) => name === $("model").value));
 
 /** One question at a time: a new one ends the one before, and the server drops its work. */
 async function send() {
@@ -51,13 +50,14 @@ async function translate(signal) {
 /** @param {AbortSignal} signal */
 async function classify(signal) {
   const fields = { model: model().name, text: $("input").value };
-  const answer = await (model().heads ? ask.explained(fields, signal) : ask.classified(fields, signal));
+  const answered = model().heads ? ask.explained : ask.classified;
+  const answer = /** @type {ask.Label} */ (await answered(fields, signal));
   $("output").textContent = answer.text;
-  const likely = Object.entries(answer.probabilities).sort(([, one], [, other]) => other - one).slice(0, MOST_LABELS);
+  const likely = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
   $("labels").replaceChildren(...likely.map(([label, probability]) => {
     const bar = element("i");
-    bar.style.width = `${100 * probability}%`;
-    return element("li", {}, element("bdi", { textContent: label }), element("span", {}, bar), probability.toFixed(3));
+    bar.style.width = `${100 * (probability ?? 0)}%`;
+    return element("li", {}, element("bdi", { textContent: label }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
   }));
   $("labels").hidden = false;
   if (answer.attention) await attention.show(answer.attention);
@@ -114,7 +114,7 @@ function listen() {
 }
 
 async function start() {
-  const [looks, known] = await Promise.all([fetch("/web/looks.json").then((reply) => reply.json()), ask.models()]);
+  const [looks, known] = await Promise.all([ask.looks(), ask.models()]);
   models = known;
   fill($("model"), models.map(({ name }) => [name, name]));
   settings.build();

@@ -3,6 +3,8 @@
 import { $, element, fill } from "/web/dom.js";
 import { say } from "/web/language.js";
 
+/** @import { Search } from "/web/ask.js" */
+
 /** What a choice means, and which settings it leaves open. */
 const CHOICES = /** @type {const} */ ({
   recipe: {},
@@ -11,19 +13,19 @@ const CHOICES = /** @type {const} */ ({
   sample: { sample: true },
 });
 const NUMBERS = {
-  beam: { min: 1, max: 16, step: 1 },
-  groups: { min: 1, max: 16, step: 1 },
-  diversity: { min: 0, max: 100, step: "any" },
-  length_penalty: { min: 0, max: 10, step: "any" },
-  temperature: { min: 0.01, max: 100, step: "any" },
-  top_k: { min: 0, max: 100000, step: 1 },
-  top_p: { min: 0.01, max: 1, step: "any" },
-  min_p: { min: 0, max: 1, step: "any" },
-  seed: { min: 0, max: 2147483647, step: 1 },
-  no_repeat: { min: 0, max: 100, step: 1 },
-  repetition_penalty: { min: 0.01, max: 100, step: "any" },
-  min_length: { min: 0, max: 1000, step: 1 },
-  max_length: { min: 1, max: 1000, step: 1 },
+  beam: { min: "1", max: "16", step: "1" },
+  groups: { min: "1", max: "16", step: "1" },
+  diversity: { min: "0", max: "100", step: "any" },
+  length_penalty: { min: "0", max: "10", step: "any" },
+  temperature: { min: "0.01", max: "100", step: "any" },
+  top_k: { min: "0", max: "100000", step: "1" },
+  top_p: { min: "0.01", max: "1", step: "any" },
+  min_p: { min: "0", max: "1", step: "any" },
+  seed: { min: "0", max: "2147483647", step: "1" },
+  no_repeat: { min: "0", max: "100", step: "1" },
+  repetition_penalty: { min: "0.01", max: "100", step: "any" },
+  min_length: { min: "0", max: "1000", step: "1" },
+  max_length: { min: "1", max: "1000", step: "1" },
 };
 const PHRASES = ["prefix", "must_include", "must_not"];
 const BEAM_BY_CHOICE = 4;
@@ -46,10 +48,11 @@ export function build() {
 }
 
 export function relabel() {
-  fill($("search"), Object.keys(CHOICES).map((choice) => [choice, say(choice)]));
+  const choices = /** @type {(keyof typeof CHOICES)[]} */ (Object.keys(CHOICES));
+  fill($("search"), choices.map((choice) => [choice, say(choice)]));
 }
 
-/** What the model does unless told, as placeholders. @param {Record<string, any> | null} decode */
+/** What the model does unless told, as placeholders. @param {Search | null} decode */
 export function suggest(decode) {
   for (const input of $("settings").querySelectorAll("input")) input.placeholder = String(decode?.[input.name] ?? "");
 }
@@ -57,7 +60,7 @@ export function suggest(decode) {
 /** The settings to send. */
 export function chosen() {
   const choice = /** @type {keyof typeof CHOICES} */ ($("search").value);
-  /** @type {Record<string, any>} */
+  /** @type {Search} */
   const decode = { ...CHOICES[choice], ...(choice === "beam" ? { beam: BEAM_BY_CHOICE } : {}) };
   for (const { name, value, type } of $("settings").querySelectorAll("input")) {
     if (value.trim() === "") continue;
