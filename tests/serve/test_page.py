@@ -140,6 +140,27 @@ def test_labels_of_a_model_that_says_nothing_finite_are_shown_too(server: Served
     expect(page.locator("#fault")).to_be_hidden()
 
 
+def test_weights_that_arrive_after_another_question_are_not_shown(server: Served, open_page) -> None:
+    page = open_page(server)
+    page.evaluate(
+        """() => {
+          const quick = Response.prototype.arrayBuffer;
+          window.held = [];
+          Response.prototype.arrayBuffer = async function () {
+            await new Promise((release) => window.held.push(release));
+            return quick.call(this);
+          };
+        }"""
+    )
+    page.fill("#input", "一二三")
+    page.wait_for_function("() => window.held.length > 0")
+    page.fill("#input", "")
+    page.locator("#input").press("Enter")
+    page.evaluate("window.held.forEach((release) => release())")
+    page.wait_for_timeout(200)
+    expect(page.locator("#picture")).to_be_hidden()
+
+
 def test_everything_goes_without_a_mouse(server: Served, open_page) -> None:
     page = open_page(server)
     page.keyboard.type("一二三")

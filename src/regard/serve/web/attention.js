@@ -40,10 +40,11 @@ export function hide() {
   $("picture").hidden = true;
 }
 
-/** @param {Attention} attention */
-export async function show(attention) {
+/** Unless another question has been asked meanwhile. @param {Attention} attention @param {AbortSignal} signal */
+export async function show(attention, signal) {
   const drawn = attention.maps.map((raw) => new AttentionMap(raw, attention));
   await Promise.all(drawn.map((map) => map.ready));
+  if (signal.aborted) return;
   shown = attention;
   maps = drawn;
   $("picture").hidden = false;

@@ -44,7 +44,7 @@ async function translate(signal) {
   $("answer").classList.remove("waiting");
   if (!model().heads) return;
   const answer = await ask.explained(fields, signal);
-  await attention.show(answer.attention);
+  await attention.show(answer.attention, signal);
 }
 
 /** @param {AbortSignal} signal */
@@ -60,7 +60,7 @@ async function classify(signal) {
     return element("li", {}, element("bdi", { textContent: label }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
   }));
   $("labels").hidden = false;
-  if (answer.attention) await attention.show(answer.attention);
+  if (answer.attention) await attention.show(answer.attention, signal);
 }
 
 /** @param {string} sentence */
