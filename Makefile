@@ -44,7 +44,7 @@ check-js: $(TSC)
 $(TSC):
 	@command -v npm >/dev/null || \
 	  { echo "make check-js needs Node.js and npm, which are not there: install them (on Debian: nodejs and npm)" >&2; exit 1; }
-	npm install --silent --no-save --no-audit --no-fund --ignore-scripts \
+	npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts \
 	  --prefix .node/typescript-$(TYPESCRIPT) typescript@$(TYPESCRIPT)
 
 format: install
