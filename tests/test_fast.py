@@ -71,6 +71,13 @@ def test_a_text_as_long_as_may_be_is_answered_too() -> None:
     assert len(with_fast(own).predict(longest, beam=2).ids) < 200
 
 
+@pytest.mark.parametrize("engine", ["builtin", "ct2"])
+def test_what_is_longer_than_the_model_can_write_is_refused(engine: str) -> None:
+    trained = with_fast(untrained(transformer()), engine)
+    with pytest.raises(RecipeError, match=r"decode\.min_length: 200 pieces .*\(199, one less than task"):
+        trained.predict("fog", beam=1, min_length=200)
+
+
 def test_an_answer_may_be_forced_to_be_longer_than_its_source_allows() -> None:
     fast = with_fast(untrained(transformer()))
     assert len(fast.predict("fog", beam=1, min_length=30, max_ratio=0.5).ids) >= 30

@@ -293,8 +293,15 @@ def test_files_that_are_no_recipes(tmp_path: Path, name: str, content: bytes, se
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"none\.toml: no such recipe; make one with: regard init"):
         Recipe.read(tmp_path / "none.toml")
-    with pytest.raises(RecipeError, match="cannot be read"):
-        Recipe.read(tmp_path)
+    for odd in (tmp_path, Path("/dev/zero")):
+        with pytest.raises(RecipeError, match="is not a file"):
+            Recipe.read(odd)
+
+
+def test_a_mark_of_byte_order_is_no_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_text('\ufeffseed = "x"', "utf-8")
+    with pytest.raises(RecipeError, match="seed"):
+        Recipe.read(tmp_path / "marked.toml")
 
 
 def test_is_frozen() -> None:

@@ -135,6 +135,18 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         r"holds \d+ bytes, the model in config.json needs \d{20}",
     ),
     "vaster": (edited(lambda c: c["model"].update(d_model=3 * 10**14)), r"config\.json: damaged"),
+    "overflowing": (
+        edited(lambda c: c["model"].update(d_model=2**31 - 4, n_heads=4)),
+        r"config\.json: damaged \(model: .* is beyond any machine",
+    ),
+    "odd heads": (
+        edited(lambda c: c["model"].update(n_heads=5)),
+        r"config\.json: damaged \(.*n_heads \(5\) must divide d_model",
+    ),
+    "few positions": (
+        edited(lambda c: c["model"].update(position="learned", max_positions=4)),
+        r"config\.json: damaged, its model has 4 positions, but texts may have \d+ pieces and an end",
+    ),
     "deeper": (edited(lambda c: c["model"].update(n_encoder_layers=10**9)), r"config\.json: damaged"),
     "narrower": (edited(lambda c: c["model"].update(d_ff=7)), r"tensor .* has shape .*, the model needs"),
     "shallower": (

@@ -12,8 +12,8 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from regard.config import Config
 from regard.data.source import Column
 from regard.errors import RecipeError, did_you_mean
-from regard.models import ClassifierConfig, ModelConfig, TransformerConfig
-from regard.models.classifier import TransformerEncoderConfig
+from regard.models import ModelConfig
+from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig
 from regard.training.config import TrainConfig
 
@@ -67,13 +67,11 @@ class Recipe(Config):
             raise ValueError(
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
             )
-        stack = self.model.encoder if isinstance(self.model, ClassifierConfig) else self.model
-        if isinstance(stack, TransformerConfig | TransformerEncoderConfig) and stack.position == "learned":
-            most, longest = stack.max_positions, self.task.max_length
-            if most <= longest:
-                raise ValueError(
-                    f"max_positions ({most}) must exceed task.max_length ({longest}) if positions are learned"
-                )
+        most, longest = places(self.model), self.task.max_length
+        if most is not None and most <= longest:
+            raise ValueError(
+                f"max_positions ({most}) must exceed task.max_length ({longest}) if positions are learned"
+            )
         roles = TASKS[self.task.kind].roles
         for role in self.data.columns:
             if role not in roles:
@@ -84,10 +82,13 @@ class Recipe(Config):
     def read(cls, path: Path, overrides: Sequence[str] = ()) -> Self:
         """A recipe file (.toml, or the .json a run folder holds), with overrides like `model.n_heads=8`."""
         try:
-            text = path.read_bytes()[: MAX_BYTES + 1]
+            if path.exists() and not path.is_file():
+                raise RecipeError(f"{path}: is not a file; a recipe is a .toml file")
+            with path.open("rb") as file:
+                text = file.read(MAX_BYTES + 1)
             if len(text) > MAX_BYTES:
                 raise RecipeError(f"{path}: a recipe is at most {MAX_BYTES} bytes")
-            given = json.loads(text) if path.suffix == ".json" else tomllib.loads(text.decode("utf-8"))
+            given = json.loads(text) if path.suffix == ".json" else tomllib.loads(text.decode("utf-8-sig"))
         except FileNotFoundError:
             raise RecipeError(f"{path}: no such recipe; make one with: regard init YOUR_FILES") from None
         except OSError as error:

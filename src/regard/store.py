@@ -18,9 +18,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from regard import __version__, durable
-from regard.errors import CheckpointError, RunError
+from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import Dims, ModelConfig
-from regard.models.outline import outline
+from regard.models.outline import outline, places
 from regard.plain import finite
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.training.checkpoint import load_weights
@@ -90,12 +90,26 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         task_config: TaskConfig = TypeAdapter(TaskConfig).validate_python(config["task"])
         model_config: ModelConfig = TypeAdapter(ModelConfig).validate_python(config["model"])
         dims = Dims(**config["dims"])
-    except (ValidationError, KeyError, TypeError) as error:
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = ".".join(map(str, fault["loc"][1:]))  # the first is the kind of task or model
+        told = f"{name}: {fault['msg']}" if name else fault["msg"]
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({told})") from error
+    except (KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
+    most = places(model_config)
+    if most is not None and most <= task_config.max_length:
+        raise CheckpointError(
+            f"{folder / 'config.json'}: damaged, its model has {most} positions, but texts may have "
+            f"{task_config.max_length} pieces and an end"
+        )
     task: AnyTask = TASKS[task_config.kind].load(task_config, folder)  # type: ignore[arg-type]
     if task.dims != dims:
         raise CheckpointError(f"{folder}: the vocabulary has {task.dims}, but config.json says {dims}")
-    model = outline(model_config, task.dims)
+    try:
+        model = outline(model_config, task.dims)
+    except RecipeError as error:
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({error})") from error
     _check_size(folder / "model.safetensors", model)
     model = model.to_empty(device="cpu")
     load_weights(folder / "model.safetensors", model)

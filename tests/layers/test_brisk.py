@@ -1,13 +1,14 @@
 """A step that is written out gives what the modules give; what it cannot do it leaves to them."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention import Trace, tapped
 from regard.layers.brisk import PLACES
@@ -92,11 +93,23 @@ def test_a_tap_sees_every_step() -> None:
     assert trace.weights_BHQK.shape[2] == 3
 
 
-def test_a_tap_that_comes_too_late_is_not_overlooked() -> None:
-    model = translator()
-    state = _start(model)
-    with tapped(model, lambda name: Trace()), pytest.raises(AssertionError, match="taps"):
-        model.step(torch.tensor([5]), state)
+def test_a_tap_may_come_and_go_between_steps() -> None:
+    model, trace = translator(), Trace()
+    state = expected = _start(model)
+    for number in range(4):
+        looking = trace if number in (1, 2) else None
+        with tapped(model, lambda name, tap=looking: tap if name == "decoder.layers.1.self" else None):
+            logits, state = model.step(torch.tensor([5]), state)
+        told, expected = model.step(torch.tensor([5]), expected)
+        torch.testing.assert_close(logits, told, atol=1e-5, rtol=1e-5)
+    assert [weights.shape[-1] for weights in trace.calls] == [2, 3]
+
+
+def test_looking_in_one_thread_is_not_looking_in_another() -> None:
+    model, trace = translator(), Trace()
+    with tapped(model, lambda name: trace), ThreadPoolExecutor(1) as other:
+        other.submit(lambda: model.step(torch.tensor([5]), _start(model))).result()
+    assert trace.calls == []
 
 
 def test_hooks_are_called() -> None:
@@ -107,18 +120,44 @@ def test_hooks_are_called() -> None:
     assert len(seen) == 1
 
 
-def test_another_kind_of_linear_map_is_used() -> None:
-    class Doubled(Linear):
-        def forward(self, x: Tensor) -> Tensor:
-            return 2 * super().forward(x)
+class Doubled(Linear):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
 
+
+class Wrapped(nn.Module):
+    """As adapters wrap: what is inside has the weights."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *given: Any, **named: Any) -> Any:
+        return self.inner(*given, **named)
+
+
+CHANGES: dict[str, Any] = {
+    "a kind of Linear": ("layers.1.cross.o", lambda old: Doubled(16, 16)),
+    "wrapped": ("layers.0.self.q", Wrapped),
+    "a wrapped layer": ("layers.0", Wrapped),
+    "no norm": ("layers.0.ff_norm", lambda old: nn.Identity()),
+    "another norm": ("layers.1.self_norm", lambda old: nn.RMSNorm(16)),
+}
+
+
+@pytest.mark.parametrize(("place", "change"), CHANGES.values(), ids=CHANGES)
+def test_modules_that_were_changed_are_used(place: str, change: Any) -> None:
     model = translator()
-    before, _ = model.step(torch.tensor([5]), _start(model))
-    doubled = Doubled(16, 16)
-    doubled.load_state_dict(model.decoder.get_submodule("layers.1.cross.o").state_dict())
-    model.decoder.get_submodule("layers.1.cross").o = doubled
-    after, _ = model.step(torch.tensor([5]), _start(model))
-    assert not torch.allclose(before, after)
+    parent, _, name = place.rpartition(".")
+    setattr(model.decoder.get_submodule(parent), name, change(model.decoder.get_submodule(place)))
+    assert _start(model).brisk is None
+
+
+def test_a_forward_put_in_the_place_of_another_is_used() -> None:
+    model = translator()
+    feed_forward = model.decoder.get_submodule("layers.0.ff")
+    feed_forward.forward = torch.zeros_like
+    assert _start(model).brisk is None
 
 
 def test_weights_that_changed_since_are_the_new_ones() -> None:

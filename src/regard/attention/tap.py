@@ -5,6 +5,7 @@ Inside `with tapped(model, pick)` the sites for which `pick(name)` gives a tap r
 sees the weights and may answer with others: drawing, ablation and faithfulness tests are one mechanism.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -18,10 +19,22 @@ class Tap(Protocol):
         """The weights to go on with; return the argument to only observe."""
 
 
+class _Taps(threading.local):
+    """Of this thread: whoever answers in another is not looked at."""
+
+    def __init__(self) -> None:
+        self.at: dict[Site, Tap] = {}
+
+
+_TAPS = _Taps()
+
+
 class Site(nn.Module):
     """A place where attention happens."""
 
-    tap: Tap | None = None
+    @property
+    def tap(self) -> Tap | None:
+        return _TAPS.at.get(self)
 
 
 class Trace:
@@ -59,12 +72,9 @@ def sites(model: nn.Module) -> dict[str, Site]:
 @contextmanager
 def tapped(model: nn.Module, pick: Callable[[str], Tap | None]) -> Iterator[None]:
     """Set a tap at every site `pick` gives one, leave the others; afterwards each site is as it was."""
-    picked = [(site, site.tap, pick(name)) for name, site in sites(model).items()]
-    chosen = [(site, before, tap) for site, before, tap in picked if tap is not None]
+    picked = {site: tap for name, site in sites(model).items() if (tap := pick(name)) is not None}
+    before, _TAPS.at = _TAPS.at, _TAPS.at | picked
     try:
-        for site, _, tap in chosen:
-            site.tap = tap
         yield
     finally:
-        for site, before, _ in chosen:
-            site.tap = before
+        _TAPS.at = before

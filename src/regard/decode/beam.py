@@ -243,6 +243,8 @@ def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:
     """How all that can still be the answer begin."""
     possible: list[list[int]] = live.written_BST[row][live.scores_BS[row] > -torch.inf].tolist()
     possible += [list(hypothesis.ids) for hypothesis in _ranked(lanes)[:1]]
+    if not possible:  # scores that are not numbers
+        return []
     first, *others = possible
     shared = range(min(map(len, (first, *others))))
     return first[: next((n for n in shared if any(other[n] != first[n] for other in others)), len(shared))]

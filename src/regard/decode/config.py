@@ -19,7 +19,7 @@ def _listed(given: Any) -> Any:
         return (given,)
     try:
         return json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError('is not a list in JSON; write one phrase, or ["one", "another"]') from None
 
 
@@ -34,7 +34,9 @@ class DecodeConfig(Config):
     )
     n_best: int = Field(1, ge=1, le=256, description="answers per input; at most `beam` unless drawn")
     sample: bool = Field(False, description="draw each piece by its probability; `beam` is not used then")
-    temperature: float = Field(1.0, gt=0, le=100, description="of drawing; below 1 bolder, above 1 wilder")
+    temperature: float = Field(
+        1.0, ge=0.001, le=100, description="of drawing; below 1 bolder, above 1 wilder"
+    )
     top_k: int = Field(0, ge=0, description="draw from the k likeliest; 0: from all")
     top_p: float = Field(1.0, gt=0, le=1, description="draw from the likeliest that make up this share")
     min_p: float = Field(0.0, ge=0, le=1, description="draw from those this many times as likely as the best")
@@ -48,7 +50,7 @@ class DecodeConfig(Config):
     )
     no_repeat: int = Field(0, ge=0, description="no sequence of so many pieces comes twice; 0: it may")
     repetition_penalty: float = Field(
-        1.0, gt=0, le=100, description="above 1: pieces that were said are rarer"
+        1.0, ge=0.01, le=100, description="above 1: pieces that were said are rarer"
     )
     min_length: int = Field(0, ge=0, description="pieces at least")
     max_length: int | None = Field(None, ge=1, description="pieces at most, whatever max_ratio allows")
@@ -86,7 +88,7 @@ class DecodeConfig(Config):
                 ) from None
             name = ".".join(("decode", *map(str, fault["loc"])))
             message = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            value = f"{fault['input']!r} " if fault["loc"] else ""
+            value = f"{repr(fault['input'])[:60]} " if fault["loc"] else ""
             raise RecipeError(f"{name}: {value}{message}") from None
 
     def limit(self, n_source: int) -> int:

@@ -9,15 +9,15 @@ from torch import Tensor
 
 BLOCK = 64
 FEW = 8
-"""Blocks for each number wanted; with fewer there is nothing to win,"""
-SMALL = 1 << 14
-"""nor with fewer numbers altogether."""
+"""Blocks for each number wanted; with fewer there is nothing to win.
+
+The number of rows must not decide: of equals each way finds another, and answers would depend on company."""
 
 
 def top(x_NV: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Values and places of the `count` largest of each row, the largest first."""
     n_blocks = x_NV.shape[1] // BLOCK
-    if n_blocks < FEW * count or x_NV.numel() <= SMALL or x_NV.device.type != "cpu":
+    if n_blocks < FEW * count or x_NV.device.type != "cpu":
         values_NC, places_NC = x_NV.topk(count, dim=-1)
         return values_NC, places_NC
     whole = n_blocks * BLOCK

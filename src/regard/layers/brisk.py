@@ -3,7 +3,7 @@
 On a CPU a step over a few rows is calls, not arithmetic. Here matrices that meet the same input lie side by
 side, the mask of the memory is made once for all steps, and no module stands between two products. What
 cannot be written out so is left to the modules: positions inside attention, a graph to be exported, and
-whatever someone wants to look at or has changed (a tap, a hook, another kind of `Linear`).
+whatever someone looks at or has changed (a tap, a hook, a module of another type).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention import Attention, Growing, Learned, Static
+from regard.attention import Attention, Growing, Learned, ScaledDot, Sinusoidal, Static
 from regard.attention.tap import Site
 from regard.layers.block import Block
+from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
+from regard.layers.feedforward import FeedForward
 from regard.layers.stack import Stack
 from regard.linear import Linear
 
 Affine = tuple[Tensor, Tensor | None]
+WRITTEN_OUT = {
+    Embed,
+    Sinusoidal,
+    Learned,
+    Stack,
+    nn.ModuleList,
+    Block,
+    Attention,
+    ScaledDot,
+    FeedForward,
+    Linear,
+    nn.LayerNorm,
+    Dropout,
+}
 PLACES = 128
 """Positions that are made at first."""
 
@@ -110,6 +126,10 @@ class Brisk:
             return None
         return cls(embed, stack)
 
+    @property
+    def is_watched(self) -> bool:
+        return any(site.tap is not None for site in self._sites)
+
     def __call__(
         self,
         last_B: Tensor,
@@ -118,7 +138,6 @@ class Brisk:
         barred_B11K: Tensor | None,
     ) -> tuple[Tensor, tuple[Growing, ...]]:
         """The last layer's states, and every layer's keys and values."""
-        assert all(site.tap is None for site in self._sites), "taps are set before the first step"
         x_BD = F.embedding(last_B, self._weight) * self._embed.scale
         if self._position is not None:
             x_BD = x_BD + self._place(0 if past is None else past[0].k_BGKE.shape[2])
@@ -148,11 +167,12 @@ def barring(lengths_B: Tensor, n_keys: int, dtype: torch.dtype) -> Tensor | None
 
 
 def _is_plain(module: nn.Module) -> bool:
+    """Whether it is what is written out here, and nothing else."""
+    if type(module) not in WRITTEN_OUT or "forward" in vars(module):
+        return False
     if module._forward_hooks or module._forward_pre_hooks:
         return False
-    if isinstance(module, Attention):
-        return module.rotary is None and module.distance is None and module.tap is None
-    return type(module) is Linear or not isinstance(module, Linear)
+    return not isinstance(module, Attention) or (module.rotary, module.distance) == (None, None)
 
 
 def _blocks(stack: Stack) -> Iterator[Block]:

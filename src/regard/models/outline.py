@@ -6,14 +6,27 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from regard.models import ModelConfig
+from regard.errors import RecipeError
+from regard.models import ClassifierConfig, ModelConfig, TransformerConfig
+from regard.models.classifier import TransformerEncoderConfig
 from regard.models.dims import Dims
 
 
 def outline(config: ModelConfig, dims: Dims) -> nn.Module:
-    with torch.device("meta"), _Unfilled():
-        model: nn.Module = config.build(dims)
+    try:
+        with torch.device("meta"), _Unfilled():
+            model: nn.Module = config.build(dims)
+    except RuntimeError as error:  # sizes whose product is no number of bytes
+        raise RecipeError(f"model: {config} is beyond any machine ({error}); take smaller sizes") from error
     return model
+
+
+def places(config: ModelConfig) -> int | None:
+    """How many positions a model has; None if it has any number."""
+    stack = config.encoder if isinstance(config, ClassifierConfig) else config
+    if isinstance(stack, TransformerConfig | TransformerEncoderConfig) and stack.position == "learned":
+        return stack.max_positions
+    return None
 
 
 class _Unfilled(TorchFunctionMode):

@@ -116,7 +116,7 @@ class Transformer(nn.Module):
         return DecoderState(memory, lengths_B, None, brisk, barred)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        if state.brisk is not None:
+        if state.brisk is not None and not state.brisk.is_watched:
             hidden_BD, past = state.brisk(last_B, state.past, state.memory, state.barred_B11K)
             return heads.logits(hidden_BD, self.output_weight, None), replace(state, past=past)
         seen = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
@@ -124,7 +124,7 @@ class Transformer(nn.Module):
         hidden_B1D, past = self.decoder(
             self.embed_target(last_B[:, None], positions),
             mask=causal(),
-            positions_BT=positions,
+            positions_BT=positions if state.brisk is None else None,  # else no layer asks for them
             past=state.past,
             memory=state.memory,
             memory_mask=padding(state.lengths_B),

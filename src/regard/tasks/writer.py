@@ -77,6 +77,11 @@ class Writer:
 
     def limit(self, n_source: int, decode: DecodeConfig) -> int:
         """Pieces of an answer at most, the end counted."""
+        if decode.min_length >= self.max_length:
+            raise RecipeError(
+                f"decode.min_length: {decode.min_length} pieces are more than this model can write "
+                f"({self.max_length - 1}, one less than task.max_length); ask for fewer"
+            )
         return min(self.max_length, max(decode.limit(n_source), decode.min_length + 1))
 
     def _drawn(
