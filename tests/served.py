@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -110,6 +111,17 @@ class Served:
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(30)
+
+
+def open_request(server: Served, **fields: Any) -> socket.socket:
+    """To translate; whoever has the connection may leave before the answer."""
+    body = json.dumps(fields).encode()
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    head = (
+        f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Type: application/json\r\n"
+    )
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    return connection
 
 
 WITH_LIMITS = """

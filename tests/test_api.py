@@ -22,6 +22,7 @@ from regard.training.events import Saved
 from tiny import (
     classifier,
     classifying,
+    endless,
     mirrored,
     planted,
     rnn,
@@ -212,6 +213,36 @@ def test_predictions_keep_the_order_of_the_texts(trained: str, request: pytest.F
     assert len(together) == len(texts)
     for text, found in zip(texts, together, strict=True):
         assert found.text == model.predict(text).text
+
+
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 3}, {"batch_invariant": True}], ids=str)
+def test_each_answer_is_told_when_its_own_search_has_ended(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.api.READ_AHEAD", 3)
+    trained = untrained(rnn())
+    endless(trained.model)
+    texts = [f"fog {'lies ' * n}" for n in (17, 3, 11, 0, 7, 29, 2)]
+    told: list[tuple[int, Any]] = []
+    found = trained.predict(texts, tell=lambda place, answer: told.append((place, answer)), **settings)
+    assert [place for place, _ in told] == [1, 2, 0, 3, 4, 5, 6], "the shortest of those read together first"
+    assert all(found[place] == answer for place, answer in told)
+    assert [one.ids for one in found] == [one.ids for one in trained.predict(texts, **settings)]
+
+
+def test_a_short_text_waits_for_no_batch_of_long_ones() -> None:
+    """Two texts of two thousand pieces fill a batch."""
+    trained, told = untrained(rnn(), max_length=3000), []
+    texts = ["fog " * 2001, "fog", "fog " * 2000]
+    trained.predict(texts, tell=lambda place, answer: told.append(place), beam=1, max_length=5)
+    assert told[0] == 1
+
+
+def test_labels_are_told_with_their_places(labeller: Trained) -> None:
+    told: dict[int, Any] = {}
+    texts = ["amber birch", "", "knoll amber grove"]
+    assert labeller.predict(texts, tell=told.__setitem__) == [told[place] for place in range(3)]
+    assert labeller.predict("knoll", tell=lambda place, label: told.update({7 + place: label})) == told[7]
 
 
 def test_streaming_waits_for_one_text_only_and_never_for_the_end(labeller: Trained) -> None:

@@ -56,6 +56,12 @@ def test_answers_as_the_search_of_our_own(norm: str, beam: int, n_best: int) -> 
         assert other.score == pytest.approx(one.score, abs=1e-3)
 
 
+def test_each_answer_is_told_with_its_place() -> None:
+    told: dict[int, Any] = {}
+    fast = with_fast(untrained(transformer()))
+    assert fast.predict(TEXTS, tell=told.__setitem__, beam=2) == [told[place] for place in range(len(TEXTS))]
+
+
 def test_what_is_too_long_for_its_text_is_searched_for_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
     own = untrained(transformer())
     fast = with_fast(own)

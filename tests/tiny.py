@@ -14,7 +14,8 @@ from torch import Tensor, nn
 import regard
 from regard.api import Trained
 from regard.data.source import Row
-from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
+from regard.data.tokenizer import EOS
+from regard.models import ClassifierConfig, Dims, RNNConfig, RNNSeq2Seq, TransformerConfig
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 
 DIMS = Dims(source_vocab=17, target_vocab=19, classes=5)
@@ -50,6 +51,14 @@ def stirred(model: nn.Module) -> nn.Module:
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.5)
     return model.eval()
+
+
+def endless(model: nn.Module) -> nn.Module:
+    """An RNN that goes on writing until it must end, so that a longer source has a longer search."""
+    assert isinstance(model, RNNSeq2Seq)
+    with torch.no_grad():
+        model.output_bias[EOS] = -100.0
+    return model
 
 
 @dataclass
@@ -151,7 +160,7 @@ def classifying(folder: Path, **train: Any) -> regard.Recipe:
     return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
 
 
-def untrained(config: Any) -> Trained:
+def untrained(config: Any, **changes: Any) -> Trained:
     """A translator or classifier with random weights: enough to look at."""
     rows = [
         Row({"text": text, "label": label, "source": text, "target": text[::-1]}, "x", 1)
@@ -161,7 +170,6 @@ def untrained(config: Any) -> Trained:
     if config.kind == "classifier":
         task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
     else:
-        task = Translate.fit(
-            TranslateConfig.model_validate({"tokenizer": TOKENIZER, "max_length": 200}), rows
-        )
+        settings = {"tokenizer": TOKENIZER, "max_length": 200} | changes
+        task = Translate.fit(TranslateConfig.model_validate(settings), rows)
     return Trained(task, task.config, stirred(config.build(task.dims)), config, {}, torch.device("cpu"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import nn
 
 from regard.data.batching import sorted_batches
 from regard.data.source import Column, read_rows, rows_of
+from regard.decode import untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
@@ -24,7 +25,7 @@ from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Translate
-from regard.tasks.task import Prediction, evaluating
+from regard.tasks.task import Prediction, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
 from regard.training.ranks import is_first, joined
@@ -54,13 +55,16 @@ class Trained:
     device: torch.device
     engines: Engines = BUILTIN
 
-    def predict(self, texts: str | Iterable[str], **decode: Any) -> Any:
-        """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search."""
+    def predict(self, texts: str | Iterable[str], *, tell: Tell[Any] = untold, **decode: Any) -> Any:
+        """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
+
+        `tell` hears each with its place among the texts, in any order: as soon as its own search has ended.
+        """
         if not isinstance(texts, Iterable):
             raise DataError(f"{texts!r}: texts must be strings")
         if isinstance(texts, str):
-            return next(self.stream([texts], **decode))
-        return list(self._stream(texts, READ_AHEAD, decode))
+            return next(self._stream([texts], 1, decode, tell))
+        return list(self._stream(texts, READ_AHEAD, decode, tell))
 
     def stream(self, texts: Iterable[str], **decode: Any) -> Iterator[Any]:
         """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
@@ -69,27 +73,34 @@ class Trained:
         """
         return self._stream(texts, 1, decode)
 
-    def _stream(self, texts: Iterable[str], ahead: int, decode: dict[str, Any]) -> Iterator[Any]:
+    def _stream(
+        self, texts: Iterable[str], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
+    ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
-        pending = iter(texts)
+        pending, places = iter(texts), count()
         while chunk := list(islice(pending, ahead)):
             if wrong := [text for text in chunk if not isinstance(text, str)]:
                 raise DataError(f"{wrong[0]!r}: texts must be strings")
             ahead = min(2 * ahead, READ_AHEAD)
             rows = rows_of(chunk, task.roles[0])
+            told = _among([*islice(places, len(chunk))], tell)
             if fast is not None and isinstance(task, Translate):
-                yield from fast.answers(task, rows, lambda one: self._answers(task, [one])[0])
+                found = fast.answers(task, rows, lambda one: self._answers(task, [one])[0])
+                for place, answer in enumerate(found):
+                    told(place, answer)
+                    yield answer
             else:
-                yield from self._answers(task, task.encode(rows))
+                yield from self._answers(task, task.encode(rows), told)
 
-    def _answers(self, task: AnyTask, examples: Sequence[Any]) -> list[Any]:
+    def _answers(self, task: AnyTask, examples: Sequence[Any], tell: Tell[Any] = untold) -> list[Any]:
+        """In their order; but the batches of short ones come first, as they keep the others waiting least."""
         answers: dict[int, Any] = {}
         with evaluating(self.model):
             sizes = [task.size(example) for example in examples]
-            for indices in sorted_batches(sizes, 4096, task.rows_together):
+            for indices in reversed(sorted_batches(sizes, 4096, task.rows_together)):
                 batch = task.collate([examples[i] for i in indices]).to(self.device)
-                answers |= zip(indices, task.predict(self.model, batch), strict=True)
+                answers |= zip(indices, task.predict(self.model, batch, _among(indices, tell)), strict=True)
         return [answers[i] for i in range(len(examples))]
 
     def answered_by(self, **decode: Any) -> str:
@@ -195,6 +206,11 @@ class Trained:
 
     def _searching(self, decode: dict[str, Any]) -> AnyTask:
         return self.task.searching(**decode) if decode else self.task
+
+
+def _among(places: Sequence[int], tell: Tell[Any]) -> Tell[Any]:
+    """For some of the texts, which have these places among all."""
+    return lambda place, prediction: tell(places[place], prediction)
 
 
 def load(

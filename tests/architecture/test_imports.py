@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "run": "recipe corpus report store models.outline machine tasks training data durable identity lock"
     " errors",
     "fast": "export tasks models decode data.source errors",
-    "api": "recipe store run fast follow models tasks training explain export data errors",
+    "api": "recipe store run fast follow models tasks decode training explain export data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oracle.chain import BEGIN, CONTENT, END, MAX_LENGTH, Chain, Next, all_sequences, plain_beam, same
-from regard.decode import Draw, Hypothesis, Phrases, Required, Rules, beam, contains, walk
+from regard.decode import (
+    Draw,
+    Hypothesis,
+    Listener,
+    Phrases,
+    Required,
+    Rules,
+    beam,
+    contains,
+    walk,
+)
+from regard.decode.walk import likeliest
 
 V = 7
 
@@ -165,24 +177,56 @@ def test_one_group_is_a_plain_beam() -> None:
         same(found[source], plain_beam(chain.next(source), 3, limit, 1.0))
 
 
-@pytest.mark.parametrize("width", [1, 4])
-def test_what_is_told_is_how_the_answer_begins(width: int) -> None:
-    chain = Chain(n_sources=5)
-    told: list[list[tuple[int, ...]]] = [[] for _ in range(5)]
-    rules = Rules(END, [9, 5, 7, 3, 8], (BEGIN,))
+SEARCHES: dict[str, tuple[int, dict[str, Any]]] = {
+    "greedy": (1, {}),
+    "drawn": (1, {}),
+    "beams": (4, {"n_best": 3}),
+    "groups": (6, {"groups": 3, "diversity": 0.8, "n_best": 6}),
+}
+"""By name: how many rows a source has, and how it is searched for."""
 
-    def tell(source: int, ids: Sequence[int]) -> None:
+
+def searched(kind: str, chain: Chain, listener: Listener) -> list[list[Hypothesis]]:
+    width, options = SEARCHES[kind]
+    rules = Rules(END, [9, 5, 7, 3, 8], (BEGIN,))
+    if width > 1:
+        return beam(chain, chain.start(), rules, begin=BEGIN, width=width, listener=listener, **options)
+    choose = Draw([(i,) for i in range(5)]) if kind == "drawn" else likeliest
+    found = walk(chain, chain.start(), rules, begin=BEGIN, choose=choose, listener=listener)
+    return [[one] for one in found]
+
+
+@pytest.mark.parametrize("kind", ["greedy", "beams"])
+def test_what_is_told_is_how_the_answer_begins(kind: str) -> None:
+    told: list[list[tuple[int, ...]]] = [[] for _ in range(5)]
+
+    def begins(source: int, ids: Sequence[int]) -> None:
         told[source].append(tuple(ids))
 
-    found: list[Hypothesis] = (
-        walk(chain, chain.start(), rules, begin=BEGIN, tell=tell)
-        if width == 1
-        else [best for best, *_ in beam(chain, chain.start(), rules, begin=BEGIN, width=width, tell=tell)]
-    )
+    found = searched(kind, Chain(n_sources=5), Listener(begins=begins))
     assert any(told)
-    for heard, hypothesis in zip(told, found, strict=True):
-        assert all(hypothesis.ids[: len(ids)] == ids for ids in heard)
+    for heard, (best, *_) in zip(told, found, strict=True):
+        assert all(best.ids[: len(ids)] == ids for ids in heard)
         assert heard == sorted(heard, key=len), "what was certain stays so"
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_each_source_is_heard_of_once_and_at_the_step_that_ended_it(kind: str) -> None:
+    chain = Chain(n_sources=5)
+    heard: list[tuple[int, list[Hypothesis]]] = []
+    steps_taken: list[int] = []
+
+    def ends(source: int, found: Sequence[Hypothesis]) -> None:
+        heard.append((source, list(found)))
+        steps_taken.append(len(chain.rows_seen))
+
+    found = searched(kind, chain, Listener(ends=ends))
+    assert sorted(source for source, _ in heard) == list(range(5))
+    assert all(found[source] == told for source, told in heard)
+    assert len(set(steps_taken)) > 1, "they did not all end at once"
+    width = SEARCHES[kind][0]
+    running = [sum(at > step for at in steps_taken) for step in range(len(chain.rows_seen))]
+    assert chain.rows_seen == [width * count for count in running], "who is heard of is not searched for"
 
 
 SPELLINGS = ["", "", " cat", "e", "gory", " a", ".", "喜", "欢", " ", "c", "at", " 喜欢", "t"]

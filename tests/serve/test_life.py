@@ -1,6 +1,5 @@
 """Starting, being full, dying workers, clients that leave, and ending well."""
 
-import json
 import os
 import signal
 import socket
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 
 from hostile import reset
 from regard.cli import app
-from served import Served, sentences, served, until
+from served import Served, open_request, sentences, served, until
 
 SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
 """A search that takes a tiny model a moment."""
@@ -111,16 +110,6 @@ def test_attention_is_admitted_by_its_bytes(narrow: Served) -> None:
     reply = narrow.post("/v1/translate", text=["一" * 16] * 4, attention=True)
     assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 80_000)
     assert narrow.post("/v1/explain", text="一").status == 200
-
-
-def open_request(server: Served, **fields: Any) -> socket.socket:
-    body = json.dumps(fields).encode()
-    connection = socket.create_connection(("127.0.0.1", server.port))
-    head = (
-        f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{server.port}\r\nContent-Type: application/json\r\n"
-    )
-    connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-    return connection
 
 
 def test_slow_clients_are_not_waited_for(narrow: Served) -> None:

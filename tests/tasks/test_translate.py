@@ -15,7 +15,7 @@ from regard.models import Dims
 from regard.tasks import Translate, TranslateConfig
 from regard.tasks.task import evaluating
 from regard.tasks.translate import Pair
-from tiny import rnn, stirred, transformer
+from tiny import endless, rnn, stirred, transformer
 
 LINES = [
     ("the grey heron stands", "der graue reiher steht"),
@@ -193,6 +193,41 @@ def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) 
     torch.manual_seed(20170612)
     _, found, _ = predicted(task.searching(must_not=["zzz", "der zzz"]), ["the grey fog"])
     assert found[0].text != "" or plain[0].text == ""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"beam": 1},
+        {"beam": 4, "n_best": 3},
+        {"beam": 4, "groups": 2, "n_best": 4},
+        {"sample": True, "n_best": 3, "temperature": 2.0},
+        {"beam": 3, "must_include": ["nebel"], "must_not": ["reiher"]},
+    ],
+    ids=str,
+)
+def test_each_prediction_is_told_once_and_when_its_search_has_ended(settings: dict[str, Any]) -> None:
+    task = fitted(max_length=40).searching(**settings)
+    model = endless(stirred(rnn().build(task.dims)))
+    batch = task.collate(task.encode([row(text) for text in ("the grey fog", "", "heron", "the heron " * 9)]))
+    told: list[tuple[int, Any]] = []
+    with evaluating(model):
+        found = task.predict(model, batch, lambda place, one: told.append((place, one)))
+        assert found == task.predict(model, batch)
+    assert told == [(place, found[place]) for place in (1, 2, 0, 3)], "the shortest first"
+
+
+def test_what_breaks_a_promise_is_refused_and_not_told(task: Translate) -> None:
+    told: list[int] = []
+    torn = task.searching(must_include=["der der"], no_repeat=1, beam=2)
+    model = stirred(rnn().build(torn.dims))
+    batch = torn.collate(torn.encode([row("the fog")]))
+    with (
+        evaluating(model),
+        pytest.raises(RecipeError, match=r"must_include: the other settings .* leave no way to write it"),
+    ):
+        torn.predict(model, batch, lambda place, one: told.append(place))
+    assert told == []
 
 
 def test_draws_are_the_texts_own(task: Translate) -> None:

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from regard.decode.hypothesis import Found, Hypothesis, normalised
+from regard.decode.listener import NOBODY, Listener, untold
 from regard.decode.required import Required
 from regard.decode.rules import Rules
-from regard.decode.stepper import S, Stepper, Tell, untold
+from regard.decode.stepper import S, Stepper
 from regard.decode.top import top
-from regard.decode.tree import Tree
 
 CPU = torch.device("cpu")
 NOTHING = Hypothesis((), -torch.inf, -torch.inf)
@@ -63,15 +63,12 @@ def beam(
     length_penalty: float = 1.0,
     n_best: int = 1,
     device: torch.device = CPU,
-    tell: Tell = untold,
-    tree: Tree | None = None,
+    listener: Listener = NOBODY,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each source, best first. `width` counts the beams of all groups.
-
-    The search for a single source may be recorded in a tree.
-    """
+    """The `n_best` hypotheses of each source, best first. `width` counts the beams of all groups."""
     n_sources, each = len(rules.limits), width // groups
     finished = [[_Finished(each, limit, length_penalty) for _ in range(groups)] for limit in rules.limits]
+    answers: dict[int, list[Hypothesis]] = {}
     running = list(range(n_sources))
     state = stepper.select(state, torch.arange(n_sources, device=device).repeat_interleave(width))
     last_N = torch.full((n_sources * width,), begin, device=device)
@@ -96,8 +93,8 @@ def beam(
             lanes = [finished[source][group] for source in running]
             _finish(found, lanes, own, rules.end)
             going_on = _continue(found, lanes, rules.end, length + 1)
-            if tree is not None:
-                tree.grow(group, each, found, going_on)
+            if listener.tree is not None:
+                listener.tree.grow(group, each, found, going_on)
             parents_BS, tokens_BS, scores_BS = going_on
             if taken_BV is not None:
                 taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
@@ -108,16 +105,19 @@ def beam(
         rows_BS = parents_BS + torch.arange(len(running), device=device)[:, None] * width
         left = None if len(stay_B) == len(running) else stay_B
         state = stepper.select(state, rows_BS[stay_B].flatten(), left)
-        running = [running[row] for row in stay_B.tolist()]
+        staying = [running[row] for row in stay_B.tolist()]
+        for source in sorted({*running} - {*staying}):
+            answers[source] = _ranked(finished[source])[:n_best] or [NOTHING]
+            listener.ends(source, answers[source])
+        running = staying
         live = live.rows(stay_B)
         last_N = tokens_BS[stay_B].flatten()
-        if tell is not untold:
+        if listener.begins is not untold:
             for row, source in enumerate(running):
-                tell(source, _certain(live, row, finished[source]))
-    answers = [_ranked(lanes)[:n_best] or [NOTHING] for lanes in finished]
-    if tree is not None:
-        tree.close(answers[0])
-    return answers
+                listener.begins(source, _certain(live, row, finished[source]))
+    if listener.tree is not None:
+        listener.tree.close(answers[0])
+    return [answers[source] for source in range(n_sources)]
 
 
 @dataclass(frozen=True)

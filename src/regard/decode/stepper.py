@@ -4,18 +4,11 @@ Rows are hypotheses; each source has the same number of neighbouring rows (its b
 searches pass it in and out and never look inside.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from torch import Tensor
 
 S = TypeVar("S")
-Tell = Callable[[int, Sequence[int]], None]
-"""(source, tokens): hears how a source's answer will begin, as soon as that is certain."""
-
-
-def untold(source: int, ids: Sequence[int]) -> None:
-    """Nobody listens."""
 
 
 class Stepper(Protocol[S]):

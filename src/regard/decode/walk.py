@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from regard.decode.hypothesis import Hypothesis, normalised
+from regard.decode.listener import NOBODY, Listener, untold
 from regard.decode.rules import Rules
-from regard.decode.stepper import S, Stepper, Tell, untold
+from regard.decode.stepper import S, Stepper
 from regard.decode.top import top
 
 CPU = torch.device("cpu")
@@ -32,12 +33,12 @@ def walk(
     choose: Choose = likeliest,
     length_penalty: float = 1.0,
     device: torch.device = CPU,
-    tell: Tell = untold,
+    listener: Listener = NOBODY,
 ) -> list[Hypothesis]:
     """One hypothesis per source."""
     n_sources = len(rules.limits)
     steps: list[list[float]] = [[] for _ in range(n_sources)]
-    answers: list[tuple[int, ...]] = [()] * n_sources
+    answers: dict[int, Hypothesis] = {}
     running = list(range(n_sources))
     last_B = torch.full((n_sources,), begin, device=device)
     written_BT = torch.empty(n_sources, 0, dtype=torch.long, device=device)
@@ -51,16 +52,21 @@ def walk(
             steps[source].append(gained)
         stay_B = (chosen_B != rules.end).nonzero().squeeze(1)
         for row in (chosen_B == rules.end).nonzero().squeeze(1).tolist():
-            answers[running[row]] = tuple(written_BT[row].tolist())
+            source = running[row]
+            answers[source] = _hypothesis(written_BT[row].tolist(), steps[source], length_penalty)
+            listener.ends(source, [answers[source]])
         last_B = chosen_B[stay_B]
         written_BT = torch.cat([written_BT[stay_B], last_B[:, None]], dim=1)
         if len(stay_B) < len(running):
             state = stepper.select(state, stay_B, stay_B)
             running = [running[row] for row in stay_B.tolist()]
-        if tell is not untold:
+        if listener.begins is not untold:
             for source, ids in zip(running, written_BT.tolist(), strict=True):
-                tell(source, ids)
-    return [
-        Hypothesis(ids, sum(gained), normalised(sum(gained), len(ids) + 1, length_penalty), tuple(gained))
-        for ids, gained in zip(answers, steps, strict=True)
-    ]
+                listener.begins(source, ids)
+    return [answers[source] for source in range(n_sources)]
+
+
+def _hypothesis(ids: Sequence[int], steps: Sequence[float], length_penalty: float) -> Hypothesis:
+    log_prob = sum(steps)
+    score = normalised(log_prob, len(ids) + 1, length_penalty)
+    return Hypothesis(tuple(ids), log_prob, score, tuple(steps))

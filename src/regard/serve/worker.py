@@ -1,14 +1,15 @@
 """The process of one model: a frame with texts comes in, frames with answers go out, one batch at a time.
 
-It has no network and no queue: who waits, who has gone and what goes together is the parent's to know. It
-ends when its input does, so a parent that is killed leaves no process behind.
+An answer goes as soon as its own search has ended, whatever the others of its batch still need. It has no
+network and no queue: who waits, who has gone and what goes together is the parent's to know. It ends when its
+input does, so a parent that is killed leaves no process behind.
 """
 
 import os
 import select
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from regard.serve.wire import Message, packed, read
 
 PROBE = "a"
 """A model is ready when it has answered this."""
+Answered = Callable[[int, Message], None]
+"""(place, answer): hears each answer once, in any order."""
 
 
 class Worker:
@@ -30,8 +33,7 @@ class Worker:
         while (ask := read(self.source)) is not None:
             if ask["kind"] == "stop":  # of a stream that ended by itself meanwhile
                 continue
-            for reply in self.replies(ask):
-                self.send(reply)
+            self.reply(ask, range(len(ask["texts"])))
             self.send({"done": True})
 
     def send(self, message: Message) -> None:
@@ -57,48 +59,51 @@ class Worker:
             "vocabulary": max(trained.task.dims.target_vocab, trained.task.dims.classes),
         }
 
-    def replies(self, ask: Message) -> Iterator[Message]:
-        """One for each text, at its place; a text that cannot be answered fails no other."""
-        texts: list[str] = ask["texts"]
+    def reply(self, ask: Message, places: Sequence[int]) -> None:
+        """To each of the texts at these places, once; a text that cannot be answered fails no other."""
+        open_places = list(places)
+
+        def answered(place: int, answer: Message) -> None:
+            self.send({"at": places[place], "answer": finite(answer)})
+            open_places.remove(places[place])
+
         try:
-            yield from self.outcomes(ask, texts)
+            self.answer(ask, [ask["texts"][at] for at in places], answered)
+            return
+        except BrokenPipeError:  # the parent has gone
+            raise
         except RegardError as refusal:
-            if len(texts) > 1:
-                yield from self.one_by_one(ask, texts)
-            else:
-                yield {"at": 0, "refused": str(refusal)}
+            said = {"refused": str(refusal)}
         except Exception as fault:
             _note(fault)
-            if len(texts) > 1:
-                yield from self.one_by_one(ask, texts)
+            said = {"fault": type(fault).__name__}
+        for at in open_places:
+            if len(places) > 1:
+                self.reply(ask, [at])
             else:
-                yield {"at": 0, "fault": type(fault).__name__}
+                self.send({"at": at} | said)
 
-    def one_by_one(self, ask: Message, texts: list[str]) -> Iterator[Message]:
-        for at, text in enumerate(texts):
-            yield from (reply | {"at": at} for reply in self.replies(ask | {"texts": [text]}))
-
-    def outcomes(self, ask: Message, texts: list[str]) -> Iterator[Message]:
+    def answer(self, ask: Message, texts: list[str], answered: Answered) -> None:
         decode: dict[str, Any] = ask["decode"]
-        if ask["kind"] == "follow":
-            yield from self.follow(texts[0], decode)
+        if ask["kind"] == "answer":
+            self.trained.predict(texts, tell=lambda at, found: answered(at, found.to_json()), **decode)
             return
-        predictions = self.trained.predict(texts, **decode)
-        for at, (text, prediction) in enumerate(zip(texts, predictions, strict=True)):
-            answer = prediction.to_json()
-            if ask["kind"] == "explain":
-                explanation = self.trained.explain(text, prediction)
-                answer["attention"] = explanation.to_json(packed=ask["packed"])
-            yield {"at": at, "answer": finite(answer)}
+        (text,) = texts
+        if ask["kind"] == "follow":
+            self.follow(text, decode, answered)
+        else:
+            prediction = self.trained.predict(text, **decode)
+            attention = self.trained.explain(text, prediction).to_json(packed=ask["packed"])
+            answered(0, prediction.to_json() | {"attention": attention})
 
-    def follow(self, text: str, decode: dict[str, Any]) -> Iterator[Message]:
+    def follow(self, text: str, decode: dict[str, Any], answered: Answered) -> None:
         """The answer as it grows, unless the parent says meanwhile that nobody reads it any more."""
         parts = self.trained.follow(text, **decode)
         while not self.is_called_off():
             try:
-                yield {"at": 0, "part": next(parts)}
+                self.send({"at": 0, "part": next(parts)})
             except StopIteration as found:
-                yield {"at": 0, "answer": finite(found.value.to_json())}
+                answered(0, found.value.to_json())
                 return
         parts.close()
 

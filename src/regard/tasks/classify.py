@@ -18,10 +18,11 @@ from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import EOS, Tokenizer, TokenizerConfig
+from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.metrics.classify import accuracy, macro_f1
 from regard.models.dims import Dims
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Tell, padded, without_each
 
 MOST_LABELS = 10_000
 
@@ -211,12 +212,15 @@ class Classify:
         predicted = [label.text for label in self.predict(model, batch)]
         return LabelTally(predicted, [self.labels[index] for index in batch.labels_B.tolist()])
 
-    def predict(self, model: nn.Module, batch: Texts) -> list[Label]:
+    def predict(self, model: nn.Module, batch: Texts, tell: Tell[Label] = untold) -> list[Label]:
         with torch.inference_mode():
             probabilities = torch.softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1).tolist()
-        return [
+        labels = [
             self._label(row, example.cut) for row, example in zip(probabilities, batch.examples, strict=True)
         ]
+        for place, label in enumerate(labels):
+            tell(place, label)
+        return labels
 
     def _label(self, probabilities: list[float], cut: bool) -> Label:
         index = max(range(len(probabilities)), key=probabilities.__getitem__)

@@ -4,7 +4,7 @@ Data flows one way: rows → `encode` → examples → `collate` → batches →
 The training loop, the evaluation and the explanation see only this protocol.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from regard.data.examples import Ints, Kept
 from regard.data.source import Row
 from regard.data.tokenizer import PAD, Tokenizer
+from regard.decode import untold
 from regard.models.dims import Dims
 
 
@@ -90,6 +91,9 @@ Ba = TypeVar("Ba", bound=Batch)
 Pr = TypeVar("Pr", bound=Prediction)
 Ta = TypeVar("Ta", bound=Tally, covariant=True)
 
+Tell = Callable[[int, Pr], None]
+"""(place in the batch, prediction): hears of each once, in any order."""
+
 
 ROWS_TOGETHER = 64
 """Inputs answered in one batch."""
@@ -150,7 +154,8 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
     def measure(self, model: nn.Module, batch: Ba, *, thorough: bool) -> Ta:
         """Compare predictions with the truth; `thorough` searches as the recipe says, else greedily."""
 
-    def predict(self, model: nn.Module, batch: Ba) -> list[Pr]: ...
+    def predict(self, model: nn.Module, batch: Ba, tell: Tell[Pr] = untold) -> list[Pr]:
+        """Of every example, in their order; `tell` hears each as soon as it is there."""
 
     def force(self, example: Ex, prediction: Pr) -> Ba:
         """The batch of one that replays a finished prediction in one pass."""

@@ -17,13 +17,13 @@ from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerConfig
-from regard.decode import DecodeConfig, Hypothesis, Tell, Tree, untold
+from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, Tree, untold
 from regard.errors import RecipeError
 from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Tell, padded, without_each
 from regard.tasks.writer import Writer
 
 
@@ -227,10 +227,10 @@ class Translate:
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
         decode = self.config.decode if thorough else self.config.decode.model_copy(update=QUICK)
-        hypotheses = [found.text for found in self.search(model, batch, decode)]
+        found = self.search(model, batch, decode)
         return TextTally(
             self.config.bleu_tokenize,
-            hypotheses,
+            [self.told(*answered).text for answered in zip(batch.examples, found, strict=True)],
             [example.row.fields["target"] for example in batch.examples],
         )
 
@@ -247,7 +247,8 @@ class Translate:
                 heard = text
                 tell(text)
 
-        (answer,) = self.search(model, batch, self.config.decode, more)
+        (found,) = self.search(model, batch, self.config.decode, Listener(begins=more))
+        answer = self.told(batch.examples[0], found)
         if answer.text != heard:
             tell(answer.text)
         return answer
@@ -258,27 +259,27 @@ class Translate:
         if decode.sample or decode.beam == 1:
             raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")
         tree = Tree(EOS, decode.length_penalty)
-        self.search(model, batch, decode, tree=tree)
+        self.search(model, batch, decode, Listener(tree=tree))
         return tree
 
-    def predict(self, model: nn.Module, batch: Pairs) -> list[Translation]:
-        return self.search(model, batch, self.config.decode)
+    def predict(self, model: nn.Module, batch: Pairs, tell: Tell[Translation] = untold) -> list[Translation]:
+        answers: dict[int, Translation] = {}
+
+        def ended(source: int, found: Sequence[Hypothesis]) -> None:
+            answers[source] = self.told(batch.examples[source], found)
+            tell(source, answers[source])
+
+        self.search(model, batch, self.config.decode, Listener(ends=ended))
+        return [answers[source] for source in range(len(batch.examples))]
 
     def search(
-        self,
-        model: nn.Module,
-        batch: Pairs,
-        decode: DecodeConfig,
-        tell: Tell = untold,
-        tree: Tree | None = None,
-    ) -> list[Translation]:
+        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, listener: Listener = NOBODY
+    ) -> list[list[Hypothesis]]:
+        """What is found for each example, best first."""
         assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
         state: Any = model.start(batch.source_BK, batch.source_lengths_B)
         sources = [example.source.tolist() for example in batch.examples]
-        found = self.writer(model, state, sources, decode, batch.source_BK.device, tell, tree)
-        return [
-            self.told(example, hypotheses) for example, hypotheses in zip(batch.examples, found, strict=True)
-        ]
+        return self.writer(model, state, sources, decode, batch.source_BK.device, listener)
 
     def told(self, example: Pair, found: Sequence[Hypothesis]) -> Translation:
         """What was found, best first, as the answer to the example."""

@@ -4,25 +4,25 @@ What cannot be kept together is refused before anything is searched.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from regard.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from regard.decode import (
+    NOBODY,
     DecodeConfig,
     Draw,
     Hypothesis,
+    Listener,
     Phrases,
     Required,
     Rules,
     Stepper,
-    Tell,
-    Tree,
     beam,
     contains,
     is_of_a_word,
-    untold,
     walk,
 )
 from regard.errors import RecipeError
@@ -45,35 +45,32 @@ class Writer:
         sources: Sequence[Sequence[int]],
         decode: DecodeConfig,
         device: torch.device,
-        tell: Tell = untold,
-        tree: Tree | None = None,
+        listener: Listener = NOBODY,
     ) -> list[list[Hypothesis]]:
         """The answers to each source, best first. `state` stands before the first piece."""
-        limits = [self.limit(len(source), decode) for source in sources]
-        shared: dict[str, Any] = {
-            "begin": BOS,
-            "length_penalty": decode.length_penalty,
-            "device": device,
-            "tell": tell,
-        }
+
+        def ended(source: int, found: Sequence[Hypothesis]) -> None:
+            self._refuse_broken(found, decode)
+            listener.ends(source, found)
+
+        heard = replace(listener, ends=ended)
+        shared: dict[str, Any] = {"begin": BOS, "length_penalty": decode.length_penalty, "device": device}
         if decode.sample:
-            return self._drawn(stepper, state, sources, limits, decode, shared)
-        rules = self.rules(decode, limits)
+            return self._drawn(stepper, state, sources, decode, heard, shared)
+        rules = self.rules(decode, [self.limit(len(source), decode) for source in sources])
         if decode.beam == 1:
-            found = [[hypothesis] for hypothesis in walk(stepper, state, rules, **shared)]
-        else:
-            found = beam(
-                stepper,
-                state,
-                rules,
-                width=decode.beam,
-                groups=decode.groups,
-                diversity=decode.diversity,
-                n_best=decode.n_best,
-                tree=tree,
-                **shared,
-            )
-        return self._kept(found, decode)
+            return [[one] for one in walk(stepper, state, rules, listener=heard, **shared)]
+        return beam(
+            stepper,
+            state,
+            rules,
+            width=decode.beam,
+            groups=decode.groups,
+            diversity=decode.diversity,
+            n_best=decode.n_best,
+            listener=heard,
+            **shared,
+        )
 
     def limit(self, n_source: int, decode: DecodeConfig) -> int:
         """Pieces of an answer at most, the end counted."""
@@ -89,8 +86,8 @@ class Writer:
         stepper: Stepper[Any],
         state: Any,
         sources: Sequence[Sequence[int]],
-        limits: Sequence[int],
         decode: DecodeConfig,
+        listener: Listener,
         shared: dict[str, Any],
     ) -> list[list[Hypothesis]]:
         """`n_best` draws of each source, the likeliest first; each draw is a source of its own."""
@@ -102,11 +99,20 @@ class Writer:
             top_p=decode.top_p,
             min_p=decode.min_p,
         )
-        rules = self.rules(decode, [limit for limit in limits for _ in range(n)])
+        rules = self.rules(decode, [self.limit(len(source), decode) for source in sources for _ in range(n)])
         rows_N = torch.arange(len(sources), device=shared["device"]).repeat_interleave(n)
-        drawn = walk(stepper, stepper.select(state, rows_N, rows_N), rules, choose=draw, **shared)
-        found = [drawn[first : first + n] for first in range(0, len(drawn), n)]
-        return self._kept([sorted(each, key=lambda one: -one.score) for each in found], decode)
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+
+        def ended(row: int, drawn: Sequence[Hypothesis]) -> None:
+            own = found[row // n]
+            own += drawn
+            if len(own) == n:
+                own.sort(key=lambda one: -one.score)
+                listener.ends(row // n, own)
+
+        heard = replace(listener, ends=ended)
+        walk(stepper, stepper.select(state, rows_N, rows_N), rules, choose=draw, listener=heard, **shared)
+        return found
 
     def rules(self, decode: DecodeConfig, limits: Sequence[int]) -> Rules:
         prefix, least_room = self.tokenizer.encode(decode.prefix).ids, min(limits) - 1
@@ -169,21 +175,20 @@ class Writer:
             return [self.tokenizer.spellings.index(" "), *ids]
         return ids
 
-    def _kept(self, found: list[list[Hypothesis]], decode: DecodeConfig) -> list[list[Hypothesis]]:
+    def _refuse_broken(self, found: Sequence[Hypothesis], decode: DecodeConfig) -> None:
         """Settings that only together leave no way show up here, and not as a broken promise."""
-        if decode.must_include and any(best.score == -torch.inf for best, *_ in found):
+        if decode.must_include and found[0].score == -torch.inf:
             raise RecipeError(
                 "decode.must_include: the other settings of the search leave no way to write it; "
                 "ease no_repeat, must_not or the lengths"
             )
-        if decode.must_not:
-            texts = (self.tokenizer.decode(one.ids) for each in found for one in each)
-            if any(_first_in(text, decode.must_not) for text in texts):
-                raise RecipeError(
-                    "decode.must_not: the other settings of the search leave no way around it; "
-                    "ease prefix, no_repeat or the lengths"
-                )
-        return found
+        if decode.must_not and any(
+            _first_in(self.tokenizer.decode(one.ids), decode.must_not) for one in found
+        ):
+            raise RecipeError(
+                "decode.must_not: the other settings of the search leave no way around it; "
+                "ease prefix, no_repeat or the lengths"
+            )
 
 
 def _first_in(text: str, phrases: Wishes) -> str | None:
