@@ -34,6 +34,8 @@ BUCKETS = ((1, 9), (10, 12), (13, 16), (17, 1000))
 
 
 def trained(recipe: Path, run: str, overrides: list[str]) -> regard.Trained:
+    if Path(run, "model").is_dir():
+        return regard.load(run)
     return regard.train(recipe, f"run={run}", *overrides)
 
 

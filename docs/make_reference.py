@@ -178,7 +178,7 @@ def values(schema: Schema) -> str:
         case "string":
             return "text"
         case "array":
-            return "list of files"
+            return f"list of {'texts' if 'maxLength' in schema['items'] else 'files'}"
         case "integer" | "number" as kind:
             return f"{kind}{_bounds(schema)}"
         case _:

@@ -86,7 +86,8 @@ def refuse(folder: Path, found: list[dict[str, Any]]) -> None:
     if not found:
         return
     key, was, now = (found[0][part] for part in ("key", "was", "is"))
-    rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    others = [str(change["key"]) for change in found[1:]]
+    rest = f" (and {', '.join(others[:4])}{' …' * (len(others) > 4)} changed too)" if others else ""
     what = "has changed" if key.startswith(("data.", "vocabulary.")) else f"was {was!r} and is now {now!r}"
     raise RunError(
         f"{folder}: {key} {what}{rest} since this run began, so it would not end as it would have; change it "

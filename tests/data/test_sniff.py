@@ -248,9 +248,16 @@ def test_two_columns_of_labels_are_one_too_many() -> None:
         (("train.tsv", "extra.tsv"), r"^extra\.tsv: train, valid or test\?"),
         (("train.en", "train.de", "test.en"), r"^test\.en: 1 files, but training has 2; give one set"),
         (("nowhere.tsv",), r"^nowhere\.tsv: no such file"),
+        (("train.tsv", "nowhere.tsv"), r"^nowhere\.tsv: no such file"),
     ],
 )
-def test_files_that_make_no_set(files: tuple[str, ...], message: str) -> None:
+def test_files_that_make_no_set(
+    files: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in files:
+        if file != "nowhere.tsv":
+            Path(file).touch()
     with pytest.raises(DataError, match=message):
         sniff(files)
 

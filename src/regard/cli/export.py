@@ -88,6 +88,7 @@ def _table(report: "Report") -> Table:
     if report.bleu is not None:
         cells["bleu"] = " → ".join(f"{score:.2f}" for score in report.bleu)
     for name in cells:
-        table.add_column(name, justify="left" if name == "engine" else "right", no_wrap=True)
+        is_name = name == "engine"  # which may break, where numbers may not
+        table.add_column(name, justify="left" if is_name else "right", no_wrap=not is_name)
     table.add_row(*cells.values())
     return table

@@ -62,6 +62,9 @@ def serve(
         raise ServeError(
             "serving needs more libraries; install them with: pip install 'regard[serve]'"
         ) from None
+    names = ", ".join(run.resolve().name for run in runs)
+    if console.OUT.is_terminal:
+        console.line(f"loading {names} …")
     start(
         runs,
         host=host,
@@ -69,7 +72,7 @@ def serve(
         key=key,
         allow_hosts=allow_host or (),
         allow_origins=allow_origin or (),
-        tell=lambda url: console.line(f"serving {', '.join(run.resolve().name for run in runs)} at {url}"),
+        tell=lambda url: console.line(f"serving {names} at {url}"),
     )
 
 

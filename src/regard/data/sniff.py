@@ -13,7 +13,7 @@ from statistics import fmean, mode, quantiles
 from typing import Literal, TypeVar
 
 from regard.data import parquet
-from regard.data.lines import expand, lines
+from regard.data.lines import expand, lines, resolve
 from regard.data.source import (
     Column,
     Row,
@@ -99,6 +99,9 @@ def _splits(files: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]
     """Files by the split word in their names; without any such word all of them are for training."""
     if not files:
         raise DataError("no files are given; try: regard init train.tsv, or regard init train.en train.de")
+    for file in files:
+        for one in expand(file):
+            resolve(one)
     if len({file_format(file) == "text" for file in files}) > 1:
         raise DataError(f"plain text and files of records are mixed in {', '.join(files)}; give one kind")
     groups: dict[str, list[str]] = {split: [] for split in SPLITS}

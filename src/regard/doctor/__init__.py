@@ -68,7 +68,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     try:
         task = _fit(recipe, splits["train"])
         cut = pieces.cut(task, splits)
-        findings += pieces.examine(cut, recipe.task.max_length)
+        findings += pieces.examine(cut, recipe.task.max_length, recipe.task.tokenizer.vocab_size)
         report = replace(
             report,
             vocabulary={role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},

@@ -26,6 +26,8 @@ class Pieces:
     unknown: dict[str, float]
     spelt: dict[str, float]
     """In single bytes."""
+    learnt: dict[str, int]
+    """Pieces in the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,21 @@ def cut(task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
 
 
 def _cut(task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
-    lengths, unknown, spelt = {}, {}, {}
+    lengths, unknown, spelt, learnt = {}, {}, {}, {}
     for role, tokenizer in task.tokenizers.items():
+        learnt[role] = len(tokenizer)
         found = tokenizer.ids([row.fields[role] for row in rows])
         flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
         lengths[role] = np.array([len(ids) for ids in found])
         unknown[role] = float((flat == UNK).sum() / max(1, flat.size))
         spelt[role] = float(np.isin(flat, tokenizer.byte_ids).sum() / max(1, flat.size))
-    return Pieces(split, rows, lengths, unknown, spelt)
+    return Pieces(split, rows, lengths, unknown, spelt, learnt)
 
 
-def examine(pieces: Sequence[Pieces], max_length: int) -> list[Finding]:
-    return [finding for one in pieces for finding in (*_too_long(one, max_length), *_unlearnt(one))]
+def examine(pieces: Sequence[Pieces], max_length: int, vocab_size: int) -> list[Finding]:
+    return [
+        finding for one in pieces for finding in (*_too_long(one, max_length), *_unlearnt(one, vocab_size))
+    ]
 
 
 def histogram(lengths: NDArray[np.int64]) -> Histogram:
@@ -80,7 +85,7 @@ def _too_long(pieces: Pieces, max_length: int) -> list[Finding]:
     return about("warning", "too-long", pieces.split, rows, remark)
 
 
-def _unlearnt(pieces: Pieces) -> list[Finding]:
+def _unlearnt(pieces: Pieces, vocab_size: int) -> list[Finding]:
     found = []
     for role in pieces.lengths:
         of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
@@ -88,6 +93,8 @@ def _unlearnt(pieces: Pieces) -> list[Finding]:
             remark = "unknown; raise task.tokenizer.vocab_size, or use kind bpe or unigram"
             found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
         if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
-            remark = "single bytes of rare characters; raise task.tokenizer.vocab_size or lower min_frequency"
+            is_full = pieces.learnt[role] >= vocab_size
+            remedy = "raise task.tokenizer.vocab_size" if is_full else "lower task.tokenizer.min_frequency"
+            remark = f"single bytes of rare characters; {remedy}"
             found.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
     return found

@@ -86,7 +86,7 @@ def _classify(plan: Plan) -> list[Setting]:
 def _tokenizer(plan: Plan) -> list[Setting]:
     return [
         ("kind", "bpe", "pieces learnt from your text; or unigram, wordpiece, char, word"),
-        ("vocab_size", plan.vocab_size, "pieces at most, in each vocabulary"),
+        ("vocab_size", plan.vocab_size, "pieces at most"),
         ("lowercase", False, "true makes A and a the same"),
         ("min_frequency", 2, "what occurs less often is spelt in smaller pieces"),
     ]
@@ -123,7 +123,7 @@ def _transformer(plan: Plan) -> list[Setting]:
     }[plan.preset]
     return [
         ("kind", "transformer", "or rnn_seq2seq"),
-        ("preset", plan.preset, f"{sizes}; or tiny, small, base, big"),
+        ("preset", plan.preset, f"{sizes}; also: tiny, small, base, big"),
         (
             "dropout",
             0.1 if plan.guess.n_rows >= 1_000_000 else 0.3 if plan.preset == "tiny" else 0.2,

@@ -74,19 +74,20 @@ def _sentences(
     changes: tuple[float, float, float], share: float, chance: float, shape: tuple[int, int]
 ) -> tuple[str, str]:
     """The same in English and in Chinese, for so many maps and so many tokens of the answer."""
-    top, mean, most = changes
+    top, mean, most = (f"{change:.2f}" if change >= 0.1 else f"{change:.2g}" for change in changes)
     n_maps, n_tokens = shape
     verdict, in_chinese = VERDICTS[_verdict(share, chance)]
     answer, of_answer = ("a word of the answer", "答案中每个词") if n_tokens > 1 else ("the answer", "答案")
+    on_average, averaged = (" on average", "平均") if n_tokens > 1 else ("", "")
     shown = f" Shown first is the map, of {n_maps}, that does best." if n_maps > 1 else ""
     first = f"先显示的是 {n_maps} 张图中最好的一张。" if n_maps > 1 else ""
     return (
         "Measured on this input: leaving out the piece it looks at most changes the log-probability of "
-        f"{answer} by {top:.2f} on average; a piece at random by {mean:.2f}, the one that matters most by "
-        f"{most:.2f}. So the weights go {share:.0%} of the way from random to best (shuffled ones below "
-        f"{chance:.0%} in 95 % of cases): {verdict}.{shown}",
-        f"对这条输入的实测：去掉权重最大的词元，{of_answer}的对数概率平均改变 {top:.2f}；"
-        f"随机去掉一个词元改变 {mean:.2f}，去掉最要紧的词元改变 {most:.2f}。"
+        f"{answer} by {top}{on_average}; a piece at random by {mean}, the one that matters most by "
+        f"{most}. So the weights go {share:.0%} of the way from random to best (shuffled ones below "
+        f"{chance:.0%} in 95% of cases): {verdict}.{shown}",
+        f"对这条输入的实测：去掉权重最大的词元，{of_answer}的对数概率{averaged}改变 {top}；"
+        f"随机去掉一个词元改变 {mean}，去掉最要紧的词元改变 {most}。"
         f"从随机（0%）到最佳（100%），注意力权重达到 {share:.0%}"
         f"（打乱的权重在 95% 的情况下低于 {chance:.0%}）：{in_chinese}。{first}",
     )

@@ -11,6 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from regard import __version__
+from regard.decode import DecodeConfig
+from regard.errors import did_you_mean
 from regard.serve import schema
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Kind
@@ -234,6 +236,11 @@ def _refusal(fault: dict[str, Any]) -> RefusedError:
     if fault["type"] == "json_invalid":
         return RefusedError(400, "not_json", f"the body is not JSON: {fault['ctx']['error']}")
     place = ".".join(str(part) for part in fault["loc"][1:] if not str(part).startswith(BRANCHES))
+    if fault["type"] == "extra_forbidden":
+        known = DecodeConfig.model_fields if "decode" in fault["loc"] else ()
+        return RefusedError(
+            422, "invalid", f"{place}: unknown{did_you_mean(str(fault['loc'][-1]), known)}"[:300]
+        )
     bounds = fault.get("ctx", {})
     limit = next((bounds[name] for name in ("le", "lt", "max_length") if name in bounds), None)
     code = "too_long" if fault["type"].endswith("too_long") else "invalid"
