@@ -236,9 +236,9 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
     source, target = Vocabulary(dims.source_vocab), Vocabulary(dims.target_vocab)
     task: Any
     if isinstance(config, ClassifierConfig):
-        task = Classify(ClassifyConfig(), source, [f"label {i}" for i in range(dims.classes)])
+        task = Classify(ClassifyConfig(max_length=12), source, [f"label {i}" for i in range(dims.classes)])
     else:
-        task = Translate(TranslateConfig(joint=dims.joint), source, target)
+        task = Translate(TranslateConfig(joint=dims.joint, max_length=12), source, target)
     save_model(tmp_path / "model", task, task.config, model, config, {})
     with safe_open(tmp_path / "model" / "model.safetensors", "pt") as file:
         assert set(file.keys()) == {name for name, _ in model.named_parameters()}, (
