@@ -142,7 +142,13 @@ def test_what_one_text_cannot_have_fails_no_other(server: Served) -> None:
             "invalid",
             "decode.beam: Input should be a",
         ),
-        ("translate", {"text": "一", "decode": {"baem": 2}}, 422, "invalid", "decode.baem: unknown; did you mean beam?"),
+        (
+            "translate",
+            {"text": "一", "decode": {"baem": 2}},
+            422,
+            "invalid",
+            "decode.baem: unknown; did you mean beam?",
+        ),
         ("translate", {"text": "一", "decode": {"n_best": 9}}, 422, "cannot_be_done", "cannot exceed beam"),
         (
             "translate",
