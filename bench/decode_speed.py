@@ -90,23 +90,33 @@ def section(options: argparse.Namespace, found: dict[tuple[str, int, int], dict[
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def campaign(description: str | None) -> argparse.ArgumentParser:
+    """What every comparison of translators can be told."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--run", type=Path, action="append", required=True)
     parser.add_argument("--texts", type=Path, required=True, help="one a line, plain or .gz")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--append", type=Path, help="Markdown file to add a dated section to")
+    return parser
+
+
+def tell(options: argparse.Namespace, rows: str, section: str) -> None:
+    print(f"\n{rows}")
+    if options.append:
+        with options.append.open("a", encoding="utf-8") as file:
+            file.write(section)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = campaign(__doc__)
+    parser.add_argument("--run", type=Path, action="append", required=True)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options, Path(folder))
     rows = table(found)
-    print(f"\n{rows}")
-    if options.append:
-        with options.append.open("a", encoding="utf-8") as file:
-            file.write(section(options, found, rows))
+    tell(options, rows, section(options, found, rows))
 
 
 if __name__ == "__main__":

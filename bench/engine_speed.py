@@ -19,6 +19,7 @@ from statistics import median
 BENCH = Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH)]
 
+from decode_speed import campaign, tell  # noqa: E402
 from train_speed import OURS, ask, machine  # noqa: E402
 
 import regard  # noqa: E402
@@ -97,21 +98,12 @@ def section(options: argparse.Namespace, rows: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = campaign(__doc__)
     parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--texts", type=Path, required=True, help="one a line, plain or .gz")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--append", type=Path, help="Markdown file to add a dated section to")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         rows = table(measure(options, Path(folder)))
-    print(f"\n{rows}")
-    if options.append:
-        with options.append.open("a", encoding="utf-8") as file:
-            file.write(section(options, rows))
+    tell(options, rows, section(options, rows))
 
 
 if __name__ == "__main__":
