@@ -28,7 +28,13 @@ from regard.data.lines import lines  # noqa: E402
 GRID = list(product((1, 2), (("examples", 32), ("examples", 64), ("tokens", 1024), ("tokens", 4096))))
 """Translations beside each other; how batches are counted, and their size."""
 AUTO = "regard, engine auto"
+LEAST_ALIKE = 0.7
+"""Of answers; stopping rules and length penalties differ, and int8 rounds."""
 Case = tuple[int, bool]
+
+
+def alike(ours: list[str], theirs: list[str]) -> float:
+    return sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(ours)
 
 
 def named(inter: int, batch_type: str, size: int, threads: int) -> str:
@@ -56,9 +62,13 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[Case, dict[str, l
                 *how,
                 *settings,
             ]
+        answers: dict[str, list[str]] = {}
         for name, command in commands.items():
             told = ask([OURS, "decode.py", *command], options.threads)
             case.setdefault(name, []).append(told["texts_per_s"])
+            answers[name] = told["answers"]
+            if alike(answers[AUTO], answers[name]) < LEAST_ALIKE:
+                raise SystemExit(f"{name} answers otherwise than {AUTO}: {answers[name][0]}")
             print(
                 f"round {number + 1}  beam {beam} {_precision(int8)} {name}: {case[name][-1]:.0f} texts/s",
                 flush=True,

@@ -47,6 +47,7 @@ def ct2_engine(options: argparse.Namespace) -> Translate:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(options.folder / "tokenizer.json"))
+    names = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
     translator = ctranslate2.Translator(
         str(options.folder),
         compute_type="int8" if options.int8 else "float32",
@@ -56,7 +57,7 @@ def ct2_engine(options: argparse.Namespace) -> Translate:
 
     def translate(texts: Sequence[str]) -> list[str]:
         found = translator.translate_batch(
-            [each.tokens for each in tokenizer.encode_batch_fast(list(texts))],
+            [[names[i] for i in each.ids] for each in tokenizer.encode_batch_fast(list(texts))],
             beam_size=options.beam,
             batch_type=options.batch_type,
             max_batch_size=options.max_batch_size,
