@@ -3,7 +3,7 @@
     python bench/time_to_quality.py --data DIR [--tools regard joeynmt] [--lr 0.003]
 
 DIR holds Multi30k's `train` and `val` files (lc_tok). regard trains recipes/multi30k_tiny.toml; JoeyNMT
-trains bench/joeynmt_tiny.yaml, the same architecture. Both validate every 250 steps, and all time counts from
+trains bench/joeynmt_tiny.yaml, the same architecture. Both validate every 500 steps, and all time counts from
 the start of the process. (Cutting JoeyNMT's text into pieces is done for it beforehand and does not count.)
 """
 
@@ -79,7 +79,7 @@ def alone(options: argparse.Namespace) -> None:
             f"data.train={train}",
             f"data.valid={valid}",
             f"data.test={valid}",
-            "train.eval_every=250",
+            "train.eval_every=500",
         ],
     )
     with prepared(recipe) as run:

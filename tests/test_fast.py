@@ -10,7 +10,7 @@ from regard.api import Trained
 from regard.data.tokenizer import BOS, PAD, UNK
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError, RunError
-from regard.fast import Engines, Fast
+from regard.fast import Engines
 from tiny import classifier, rnn, transformer, untrained
 
 CPU = torch.device("cpu")
@@ -53,7 +53,8 @@ def test_answers_as_the_search_of_our_own(norm: str, beam: int, n_best: int) -> 
     alike = [(one, other) for one, other in zip(ours, theirs, strict=True) if one.ids == other.ids]
     assert len(alike) >= (len(TEXTS) if beam == 1 else 0.8 * len(TEXTS)), "it may end its beams earlier"
     for one, other in alike:
-        assert other.score == pytest.approx(one.score, abs=1e-3)
+        never_ended = len(one.ids) + 1 >= own.task_config.decode.limit(0)
+        assert other.score == pytest.approx(one.score, abs=0.2 if never_ended else 1e-3)
 
 
 def test_each_answer_is_told_with_its_place() -> None:
@@ -62,12 +63,21 @@ def test_each_answer_is_told_with_its_place() -> None:
     assert fast.predict(TEXTS, tell=told.__setitem__, beam=2) == [told[place] for place in range(len(TEXTS))]
 
 
-def test_what_is_too_long_for_its_text_is_searched_for_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = untrained(transformer())
-    fast = with_fast(own)
-    monkeypatch.setattr(Fast, "_found", lambda *given: None)
-    ours, theirs = own.predict(TEXTS, beam=3), fast.predict(TEXTS, beam=3)
-    assert [answer.ids for answer in ours] == [answer.ids for answer in theirs]
+@pytest.mark.parametrize("beam", [1, 3])
+def test_what_is_too_long_for_its_own_text_is_cut_where_ours_is(beam: int) -> None:
+    """Though it is asked about together with longer texts, whose answers may be longer."""
+    own = closing_first(untrained(transformer()))
+    search = {"beam": beam, "max_ratio": 0.5, "length_penalty": 0.0}
+    ours, theirs = own.predict(TEXTS, **search), with_fast(own).predict(TEXTS, **search)
+    cut = {
+        place
+        for place, text in enumerate(TEXTS)
+        if len(ours[place].ids) + 1 == own.task.searching(**search).config.decode.limit(len(text.split()) + 1)
+    }
+    assert len(cut) > 10, "the model seldom ends by itself"
+    assert all(len(theirs[place].ids) <= len(ours[place].ids) for place in cut)
+    if beam == 1:
+        assert [answer.ids for answer in theirs] == [answer.ids for answer in ours]
 
 
 def test_a_text_as_long_as_may_be_is_answered_too() -> None:

@@ -37,13 +37,13 @@ def main() -> None:
         references = [line.strip() for line in file]
 
     class Watched(joeynmt.training.TrainManager):
-        def train_and_validate(self, *data: object) -> None:
+        def train_and_validate(self, **data: object) -> None:
             for module in self.model.modules():
                 if isinstance(module, MultiHeadedAttention):
                     module.dropout.p = 0.0
                 if isinstance(module, PositionwiseFeedForward):
                     module.pwff_layer[2].p = INNER_DROPOUT
-            super().train_and_validate(*data)
+            super().train_and_validate(**data)
 
         def _validate(self, valid_data: object) -> None:
             super()._validate(valid_data)

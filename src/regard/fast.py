@@ -2,11 +2,12 @@
 
 It stops when as many hypotheses have ended as there are beams, where our search goes on while a better one
 may come, and it knows only the probability of a whole answer, not of its pieces. Its hypotheses are ranked
-here, by the length penalty of the recipe. An answer longer than its text allows is searched for again by us.
+here, by the length penalty of the recipe. It has one limit for all texts of a call: an answer that is longer
+than its own text allows is searched for again, and one that never ends is cut there.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,9 @@ NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
 BATCH_TOKENS = 1024
 """Of one batch; it sorts by length and splits by itself."""
-TOGETHER = 256
-"""Texts encoded at a time."""
-
-Otherwise = Callable[[Pair], Translation]
+NEVER_WAIT = -1
+"""For its queue to be shorter: all that is asked at once may stand in it."""
+Scored = tuple[list[str], float]
 
 
 class Fast:
@@ -48,6 +48,7 @@ class Fast:
                 compute_type="int8" if int8 else "float32",
                 inter_threads=torch.get_num_threads(),
                 intra_threads=1,
+                max_queued_batches=NEVER_WAIT,
             )
 
     def why_not(self, decode: DecodeConfig) -> str | None:
@@ -56,17 +57,19 @@ class Fast:
         asked = (name for name in DecodeConfig.model_fields if getattr(decode, name) != getattr(usual, name))
         return next((name for name in asked if name not in HONOURED), None)
 
-    def answers(self, task: Translate, rows: Sequence[Row], otherwise: Otherwise) -> Iterator[Translation]:
-        """Of every row, in order; while it works the next are encoded. `otherwise` does what it cannot."""
+    def answers(self, task: Translate, rows: Sequence[Row]) -> Iterator[Translation]:
+        """Of every row, in order."""
         decode = task.config.decode
-        asked: list[tuple[Pair, int, Any]] = []
-        for first in range(0, len(rows), TOGETHER):
-            examples = task.encode(rows[first : first + TOGETHER])
-            limits = [task.writer.limit(len(example.source), decode) for example in examples]
-            asked += zip(examples, limits, self._promised(examples, max(limits), decode), strict=True)
-        for example, limit, promise in asked:
-            found = self._found(promise, limit, decode) if task.usable_input(example) else None
-            yield task.told(example, found) if found is not None else otherwise(example)
+        examples = task.encode(rows)
+        limits = [task.writer.limit(len(example.source), decode) for example in examples]
+        promises = self._promised(examples, max(limits), decode)
+        for example, limit, promise in zip(examples, limits, promises, strict=True):
+            found = _scored(promise)
+            if any(len(pieces) >= limit for pieces, _ in found):
+                found = self._within(limit - 1, example, decode)
+            hypotheses = [self._hypothesis(*one, decode.length_penalty) for one in found]
+            best = sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best]
+            yield task.told(example, best)
 
     def _promised(self, examples: Sequence[Pair], limit: int, decode: DecodeConfig) -> list[Any]:
         promises: list[Any] = self._translator.translate_batch(
@@ -85,20 +88,26 @@ class Fast:
         )
         return promises
 
-    def _found(self, promise: Any, limit: int, decode: DecodeConfig) -> list[Hypothesis] | None:
-        """The hypotheses, best first; None if one is too long for this text."""
-        result = promise.result()
-        hypotheses = [
-            self._hypothesis(pieces, score, decode.length_penalty)
-            for pieces, score in zip(result.hypotheses, result.scores, strict=True)
-        ]
-        if any(len(one.ids) >= limit for one in hypotheses):
-            return None
-        return sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best]
+    def _within(self, limit: int, example: Pair, decode: DecodeConfig) -> list[Scored]:
+        """What a search of its own finds; where that was cut, the probability of the end is added."""
+        (promise,) = self._promised([example], limit, decode)
+        source = [self._words[i] for i in example.source]
+        found = []
+        for pieces, score in _scored(promise):
+            if len(pieces) == limit:
+                (whole,) = self._translator.score_batch([source], [pieces], max_input_length=0)
+                score += whole.log_probs[-1]
+            found.append((pieces, score))
+        return found
 
     def _hypothesis(self, pieces: Sequence[str], log_prob: float, length_penalty: float) -> Hypothesis:
         ids = tuple(self._ids[piece] for piece in pieces)
         return Hypothesis(ids, log_prob, normalised(log_prob, len(ids) + 1, length_penalty))
+
+
+def _scored(promise: Any) -> list[Scored]:
+    result = promise.result()
+    return list(zip(result.hypotheses, result.scores, strict=True))
 
 
 @dataclass(frozen=True)

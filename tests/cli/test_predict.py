@@ -165,7 +165,7 @@ def test_an_input_that_is_cut_is_told(call: Call, run: str, request: pytest.Fixt
 
 
 def test_an_answer_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    _write(1, Translation("two\nlines\r\n and\u2028more\x00", (), 0.0, ()), ranked=False)
+    _write(1, Translation("two\nlines\r\n and\u2028more\x00", (), 0.0), ranked=False)
     assert capsys.readouterr().out == "two lines  and more \n"
 
 

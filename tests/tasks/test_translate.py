@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, UNK
-from regard.decode import Hypothesis, contains
+from regard.decode import contains
 from regard.errors import CheckpointError, RecipeError
 from regard.models import Dims
 from regard.tasks import Translate, TranslateConfig
@@ -309,24 +309,6 @@ def test_leaving_out_takes_away_each_piece_once(task: Translate) -> None:
     assert batch.source_lengths_B.tolist() == [3, 3, 3]
     assert batch.target_BT.shape == batch.labels_BT.shape == (3, len(prediction.ids) + 1)
     assert task.leave_out(forced, range(1, 3)).source_BK.tolist() == batch.source_BK[1:].tolist()
-
-
-@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "char", "word"])
-@pytest.mark.parametrize("text", ["der graue reiher", "我们 sehen 鹤", "鹤鹤", "reiher é 🦩 nebel", "x"])
-def test_every_piece_of_a_prediction_stands_in_its_text(kind: str, text: str) -> None:
-    """Also where several pieces spell one character in bytes: they all stand where the character stands."""
-    task = fitted(kind, joint=True)
-    ids = task.target.encode(text).ids
-    found = task._translation([Hypothesis(ids, -1.0, -1.0)])
-    assert len(found.offsets) == len(ids)
-    assert all(0 <= start <= end <= len(found.text) for start, end in found.offsets)
-    assert [start for start, _ in found.offsets] == sorted(start for start, _ in found.offsets)
-    covered = {place for start, end in found.offsets for place in range(start, end)}
-    assert covered >= {place for place, character in enumerate(found.text) if not character.isspace()}
-    spells_bytes = [name.startswith("<0x") for name in task.target.pieces(ids)]
-    assert all(
-        end - start == 1 for (start, end), byte in zip(found.offsets, spells_bytes, strict=True) if byte
-    )
 
 
 @pytest.mark.parametrize("joint", [True, False])

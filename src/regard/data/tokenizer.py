@@ -98,12 +98,8 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
-        return self.decoded([ids])[0]
-
-    def decoded(self, many: Sequence[Sequence[int]]) -> list[str]:
-        """Each as a text of its own."""
-        kept = [[i for i in ids if i not in (PAD, BOS, EOS)] for ids in many]
-        return self._inner.decode_batch(kept, skip_special_tokens=False)
+        kept = [i for i in ids if i not in (PAD, BOS, EOS)]
+        return self._inner.decode(kept, skip_special_tokens=False)
 
     @cached_property
     def spellings(self) -> list[str]:

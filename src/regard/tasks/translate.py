@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -81,8 +80,6 @@ class Translation:
     text: str
     ids: tuple[int, ...]
     score: float
-    offsets: tuple[tuple[int, int], ...]
-    """Where each piece stands in `text`."""
     others: tuple["Translation", ...] = ()
     """The rest of the n best."""
     cut: bool = False
@@ -101,7 +98,7 @@ class Translation:
 
 QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False}
 """How validation searches while a model learns."""
-NOTHING = Translation("", (), 0.0, ())
+NOTHING = Translation("", (), 0.0)
 """The translation of an empty line."""
 
 
@@ -285,14 +282,14 @@ class Translate:
         """What was found, best first, as the answer to the example."""
         if not self.usable_input(example):
             return NOTHING
-        return replace(self._translation(found), cut=example.cut)
-
-    def _translation(self, found: Sequence[Hypothesis]) -> Translation:
         best, *rest = found
-        text = self.target.decode(best.ids)
-        others = tuple(self._translation([other]) for other in rest)
-        offsets = _spans(self.target, best.ids)
-        return Translation(text, best.ids, best.score, offsets, others, steps=best.steps)
+        others = tuple(self._translation(other) for other in rest)
+        return self._translation(best, others, cut=example.cut)
+
+    def _translation(
+        self, found: Hypothesis, others: tuple[Translation, ...] = (), *, cut: bool = False
+    ) -> Translation:
+        return Translation(self.target.decode(found.ids), found.ids, found.score, others, cut, found.steps)
 
     def force(self, example: Pair, prediction: Translation) -> Pairs:
         answer = np.array((BOS, *prediction.ids, EOS))
@@ -332,13 +329,3 @@ class Translate:
         if layer is None:
             return "alignment: target → source", "target", "source"
         return f"decoder layer {layer}: target → source", "target", "source"
-
-
-def _spans(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Where each piece stands in the decoded text; pieces that spell one character stand together."""
-    begun = tokenizer.decoded([ids[:n] for n in range(len(ids) + 1)])
-    # what does not begin the text is cut inside a character: its pieces reach to the next that does
-    whole = [len(part) if begun[-1].startswith(part) else None for part in begun]
-    starts = accumulate((length or 0 for length in whole), max)
-    ends = (next(length for length in whole[n:] if length is not None) for n in range(1, len(whole)))
-    return tuple(zip(starts, ends, strict=False))
