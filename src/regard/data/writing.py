@@ -13,7 +13,8 @@ but the marker is the space itself and not "▁", which a user's text may contai
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from itertools import product
+from typing import Literal, get_args
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -47,6 +48,18 @@ def around(model: models.Model, kind: Kind, *, lowercase: bool, segmented: bool)
         tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_cuts(kind, segmented)), "isolated")
         tokenizer.decoder = _concatenate(kind)
     return tokenizer
+
+
+def cuts_at_spaces(tokenizer: Tokenizer) -> bool:
+    """Whether it cleans and cuts as one of ours: whatever stands before or after a space, it cuts there."""
+    styles = product(get_args(Kind), (True, False), (True, False))
+    ours = (around(models.BPE(), kind, lowercase=low, segmented=seg) for kind, low, seg in styles)
+    return _cutting(tokenizer) in map(_cutting, ours)
+
+
+def _cutting(tokenizer: Tokenizer) -> tuple[object, object]:
+    """As JSON."""
+    return tokenizer.normalizer.__getstate__(), tokenizer.pre_tokenizer.__getstate__()
 
 
 def _collapse_spaces(kind: Kind, lowercase: bool, segmented: bool) -> normalizers.Normalizer:
