@@ -366,6 +366,9 @@ def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
         resolve("trian.tsv", tmp_path)
     with pytest.raises(DataError, match=r"^nowhere/at/all: no such file$"):
         resolve("nowhere/at/all", tmp_path)
+    (tmp_path / "link.tsv").symlink_to("link.tsv")
+    with pytest.raises(DataError, match=r"^link\.tsv: is a link that leads nowhere"):
+        resolve("link.tsv", tmp_path)
 
 
 @pytest.mark.parametrize(

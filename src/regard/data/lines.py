@@ -56,6 +56,8 @@ def resolve(path: str, base: Path | None = None) -> Path:
             return file
         if file.exists():
             raise DataError(f"{path}: is a {'folder' if file.is_dir() else 'special file'}, not a data file")
+        if file.is_symlink():
+            raise DataError(f"{path}: is a link that leads nowhere; put the file where it points")
         siblings = (
             [sibling.name for sibling in islice(file.parent.iterdir(), 1000)] if file.parent.is_dir() else []
         )
