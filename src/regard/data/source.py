@@ -1,7 +1,7 @@
-"""Lines → rows, lazily: aligned text files, TSV, CSV and JSON lines, each plain or `.gz`; and Parquet.
+"""Lines → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, each plain or `.gz`; and Parquet.
 
-The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`; else it is plain text, one
-record per line). A path may be a pattern for many files (`part-*.tsv.gz`), read in the order of their names.
+The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`, those of conll.py; else it is
+plain text, one record per line). A path may be a pattern for many files (`part-*.tsv.gz`), read in the order of their names.
 A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if, some column is
 given by name, or a cell of its first line is the name of a wanted role or one of its SYNONYMS. A role whose
 column is not given takes the column named like it; without a header, the first column that no other role
@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, count, zip_longest
 from pathlib import Path
 
-from regard.data import parquet
+from regard.data import conll, parquet
 from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
 from regard.errors import DataError
 
@@ -25,6 +25,7 @@ SYNONYMS = {
     "target": ("target", "tgt", "trg", "translation", "译文"),
     "text": ("text", "sentence", "review", "document", "文本", "句子"),
     "label": ("label", "class", "category", "sentiment", "标签", "类别"),
+    "tags": ("tags", "labels", "ner", "pos", "标注"),
 }
 
 Column = str | int
@@ -86,6 +87,8 @@ def read_rows(
             case "parquet":
                 objects = parquet.objects(file, base, partial(_names, file, columns))
                 rows = _object_rows(file, objects, columns, refuse)
+            case "conll":
+                rows = _sentence_rows(file, read(file), columns, refuse)
             case _:
                 rows = _table_rows(file, file_cells(file, read(file)), columns, refuse)
         for row in rows:
@@ -104,10 +107,10 @@ def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tu
 
 
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl`, `parquet` or `text`, by the suffix below `.gz`."""
+    """`tsv`, `csv`, `jsonl`, `parquet`, `conll` or `text`, by the suffix below `.gz`."""
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-    return formats.get(suffix, "text")
+    return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
 
 
 def aligned_cells(
@@ -258,6 +261,19 @@ def _object_rows(
         except DataError as fault:
             refuse(fault)
             continue
+        yield Row(fields, file, line)
+
+
+def _sentence_rows(
+    file: str, text: Iterator[str], columns: Mapping[str, Column | None], refuse: Refuse
+) -> Iterator[Row]:
+    for role, column in columns.items():
+        if role not in conll.USUAL:
+            raise DataError(f"{file}: holds words and their tags, no {role}; is the task right?")
+        if isinstance(column, str):
+            raise DataError(f"{file}: its columns have no names; give the number of the {role}")
+    numbers = {role: column for role, column in columns.items() if not isinstance(column, str)}
+    for line, fields in conll.sentences(file, text, numbers, refuse):
         yield Row(fields, file, line)
 
 

@@ -8,9 +8,12 @@ from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
+from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
 
-ModelConfig = Annotated[TransformerConfig | RNNConfig | ClassifierConfig, Field(discriminator="kind")]
+ModelConfig = Annotated[
+    TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig, Field(discriminator="kind")
+]
 
 __all__ = [
     "Classifier",
@@ -20,6 +23,8 @@ __all__ = [
     "ModelConfig",
     "RNNConfig",
     "RNNSeq2Seq",
+    "Tagger",
+    "TaggerConfig",
     "Transformer",
     "TransformerConfig",
 ]

@@ -10,3 +10,5 @@ class Dims:
     joint: bool = False
     """Source and target share one vocabulary."""
     classes: int = 0
+    tags: tuple[str, ...] = ()
+    """By name, as names say what may follow what."""

@@ -1,0 +1,71 @@
+"""Sentences with a word a line and a blank line between them: CoNLL in its many widths, and CoNLL-U.
+
+Cells stand between tabs if a line has any, else between spaces. Of CoNLL-U, comments, ranges (`3-4`, of words
+that are split below) and empty nodes (`3.1`) are left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from regard.data.lines import Refuse, refuse_at_once
+from regard.errors import DataError
+
+SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".bioes", ".bmes")
+UNIVERSAL = ".conllu"
+MOST_WORDS = 20_000
+"""Of a sentence; a file without blank lines is not one sentence but another format."""
+USUAL = {"text": 1, "tags": -1}
+UNIVERSAL_COLUMNS = {"text": 2, "tags": 4}
+INSIDE_A_WORD = "\u00a0"
+"""What a space inside a word is turned into, as words are joined by spaces."""
+
+
+def sentences(
+    file: str, text: Iterator[str], columns: Mapping[str, int | None], refuse: Refuse = refuse_at_once
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The number of a sentence's first line, and for each role its cells, joined by spaces."""
+    universal = file.lower().removesuffix(".gz").endswith(UNIVERSAL)
+    usual = UNIVERSAL_COLUMNS if universal else USUAL
+    places = {role: column or usual[role] for role, column in columns.items()}
+    words: list[dict[str, str]] = []
+    first = 1
+    for number, line in enumerate(text, 1):
+        if line.strip() and not (universal and line.startswith("#")):
+            cells = line.split("\t") if "\t" in line else line.split()
+            if universal and not cells[0].isdecimal():
+                continue
+            if cells[0] == "-DOCSTART-":
+                continue
+            if not words:
+                first = number
+            if len(words) == MOST_WORDS:
+                raise DataError(
+                    f"{file}:{number}: more than {MOST_WORDS:,} words without a blank line between sentences; "
+                    "put one after each"
+                )
+            words.append(_cells(f"{file}:{number}", cells, places, refuse))
+        elif not line.strip() and words:
+            yield first, _joined(words)
+            words = []
+    if words:
+        yield first, _joined(words)
+
+
+def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: Refuse) -> dict[str, str]:
+    found = {}
+    for role, place in places.items():
+        if place > len(cells) or (place < 0 and len(cells) < len(places)):
+            needed = max(place, len(places))
+            refuse(
+                DataError(
+                    f"{where}: {len(cells)} cell{'s' * (len(cells) > 1)} found, {needed} needed; "
+                    "a word and its tag stand on one line, with a tab or a space between"
+                )
+            )
+            place = 1
+        cell = cells[place if place < 0 else place - 1].strip()
+        found[role] = INSIDE_A_WORD.join(cell.split()) or INSIDE_A_WORD
+    return found
+
+
+def _joined(words: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {role: " ".join(word[role] for word in words) for role in words[0]}

@@ -1,0 +1,93 @@
+"""A conditional random field (Lafferty et al. 2001): a network scores tags, what may follow what is learnt.
+
+Positions may be left out anywhere, not only at the end (sub-words that carry no tag): the chain goes over the
+positions that are kept. What is forbidden has no score that could be learnt around.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.layers.chain import best_paths, bounded, expected, log_partition, path_score
+
+NO_TAG = -1
+"""At positions that are left out."""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Which tags may begin, follow one another, and end; see `tags.py` for the schemes."""
+
+    begin_C: Tensor
+    step_CC: Tensor
+    end_C: Tensor
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The kept positions of every row, side by side, with everything that is added to their scores."""
+
+    emit_BTC: Tensor
+    lengths_B: Tensor
+    step_CC: Tensor
+    order_BT: Tensor
+    """Where each stood."""
+
+
+class CRF(nn.Module):
+    forbidden_begin_C: Tensor
+    forbidden_step_CC: Tensor
+    forbidden_end_C: Tensor
+
+    def __init__(self, n_tags: int, allowed: Allowed | None = None) -> None:
+        super().__init__()
+        self.begin_C = nn.Parameter(torch.empty(n_tags))
+        self.step_CC = nn.Parameter(torch.empty(n_tags, n_tags))
+        self.end_C = nn.Parameter(torch.empty(n_tags))
+        for name in ("begin_C", "step_CC", "end_C"):
+            weight = getattr(self, name)
+            forbidden = torch.zeros(weight.shape, dtype=torch.bool)
+            if allowed is not None:
+                forbidden = ~getattr(allowed, name)
+            self.register_buffer(f"forbidden_{name}", forbidden, persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        for weight in (self.begin_C, self.step_CC, self.end_C):
+            nn.init.uniform_(weight, -0.1, 0.1)
+
+    def forward(self, emit_BTC: Tensor, keep_BT: Tensor, tags_BT: Tensor) -> Tensor:
+        """−log p of each row's tags; what stands at positions left out does not matter."""
+        chain = self._chain(emit_BTC, keep_BT)
+        tags_BT = tags_BT.clamp(min=0).gather(1, chain.order_BT)
+        told_B = path_score(chain.emit_BTC, chain.lengths_B, chain.step_CC, tags_BT)
+        return log_partition(chain.emit_BTC, chain.lengths_B, chain.step_CC) - told_B
+
+    @torch.no_grad()
+    def best(self, emit_BTC: Tensor, keep_BT: Tensor, n: int = 1) -> tuple[Tensor, Tensor]:
+        """tags_BNT and their log-probabilities, the likeliest first; −∞ where there are not so many."""
+        chain = self._chain(emit_BTC, keep_BT)
+        paths_BNT, scores_BN = best_paths(chain.emit_BTC, chain.lengths_B, chain.step_CC, n)
+        log_z_B = log_partition(chain.emit_BTC, chain.lengths_B, chain.step_CC)
+        order_BNT = chain.order_BT[:, None].expand_as(paths_BNT)
+        tags_BNT = torch.empty_like(paths_BNT).scatter_(2, order_BNT, paths_BNT)
+        return tags_BNT.masked_fill(~keep_BT[:, None], NO_TAG), scores_BN - log_z_B[:, None]
+
+    def marginals(self, emit_BTC: Tensor, keep_BT: Tensor) -> Tensor:
+        """How likely each tag is at each position, whatever the others are; zeros where left out."""
+        chain = self._chain(emit_BTC, keep_BT)
+        found_BTC = expected(chain.emit_BTC, chain.lengths_B, chain.step_CC).tags_BTC
+        return torch.zeros_like(found_BTC).scatter_(
+            1, chain.order_BT[..., None].expand_as(found_BTC), found_BTC
+        )
+
+    def _chain(self, emit_BTC: Tensor, keep_BT: Tensor) -> _Chain:
+        begin_C, step_CC, end_C = (
+            getattr(self, name).masked_fill(getattr(self, f"forbidden_{name}"), -torch.inf)
+            for name in ("begin_C", "step_CC", "end_C")
+        )
+        order_BT = (~keep_BT).to(torch.uint8).argsort(dim=1, stable=True)
+        lengths_B = keep_BT.sum(1)
+        emit_BTC = emit_BTC.gather(1, order_BT[..., None].expand_as(emit_BTC))
+        return _Chain(bounded(emit_BTC, lengths_B, begin_C, end_C), lengths_B, step_CC, order_BT)

@@ -1,0 +1,81 @@
+"""Schemes of tags: which there are, what they allow, what they mark."""
+
+from itertools import product
+
+import pytest
+
+from regard.tags import Span, first_fault, may_follow, scheme, spans
+
+BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+BIOES = ("O", *(f"{place}-{kind}" for place in "BIES" for kind in ("PER", "LOC")))
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (BIO, "BIO"),
+        (("O", "B-PER"), "BIO"),
+        (BIOES, "BIOES"),
+        (("B", "M", "E", "S"), "BMES"),
+        (("B-NAME", "M-NAME", "E-NAME", "O"), "BMES"),
+        (("NOUN", "VERB", "X"), None),
+        (("B-PER", "NOUN"), None),
+        (("O",), None),
+    ],
+)
+def test_the_scheme_is_recognised(names: tuple[str, ...], found: str | None) -> None:
+    assert scheme(names) == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "tags", "fault"),
+    [
+        ("BIO", ["O", "B-PER", "I-PER", "O"], None),
+        ("BIO", ["B-PER", "B-PER", "I-PER"], None),
+        ("BIO", ["I-PER"], 0),
+        ("BIO", ["O", "I-PER"], 1),
+        ("BIO", ["B-LOC", "I-PER"], 1),
+        ("BIOES", ["B-PER", "E-PER", "S-LOC", "O"], None),
+        ("BIOES", ["B-PER", "O"], 1),
+        ("BIOES", ["B-PER", "I-PER"], 2),
+        ("BIOES", ["E-PER"], 0),
+        ("BIOES", ["S-PER", "I-PER"], 1),
+        ("BMES", ["B", "M", "M", "E", "S"], None),
+        ("BMES", ["B", "S"], 1),
+        ("BIO", [], None),
+    ],
+)
+def test_the_first_fault_is_found(kind: str, tags: list[str], fault: int | None) -> None:
+    assert first_fault(kind, tags) == fault
+
+
+def test_what_is_legal_says_each_span_in_one_way() -> None:
+    """Every legal sequence of BIOES marks other spans, and no span is broken or left open."""
+    legal = [tags for tags in product(BIOES, repeat=4) if first_fault("BIOES", tags) is None]
+    marked = [tuple(spans(tags)) for tags in legal]
+    assert len(set(marked)) == len(marked)
+    for tags, found in zip(legal, marked, strict=True):
+        assert sum(tag.startswith(("B", "S")) for tag in tags) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [
+        (["B-PER", "I-PER", "O", "B-LOC"], [Span(0, 2, "PER"), Span(3, 4, "LOC")]),
+        (["B-PER", "B-PER"], [Span(0, 1, "PER"), Span(1, 2, "PER")]),
+        (["O", "I-PER", "I-PER"], [Span(1, 3, "PER")]),
+        (["B-PER", "I-LOC"], [Span(0, 1, "PER"), Span(1, 2, "LOC")]),
+        (["S-PER", "I-PER"], [Span(0, 1, "PER"), Span(1, 2, "PER")]),
+        (["B", "M", "E", "S"], [Span(0, 3, ""), Span(3, 4, "")]),
+        (["O", "O"], []),
+        ([], []),
+    ],
+)
+def test_what_tags_mark(tags: list[str], found: list[Span]) -> None:
+    assert list(spans(tags)) == found
+
+
+def test_nothing_may_begin_inside() -> None:
+    assert not may_follow("BIO", None, "I-PER")
+    assert may_follow("BIO", "I-PER", None)
+    assert not may_follow("BIOES", "I-PER", None)
