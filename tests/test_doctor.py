@@ -10,6 +10,7 @@ import pytest
 from regard.data.source import Row
 from regard.doctor import Finding, Report, examine
 from regard.doctor.pieces import cut, histogram
+from regard.kinds import KINDS
 from regard.machine import Machine
 from regard.recipe import Recipe
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
@@ -234,11 +235,11 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     settings = {"tokenizer": WORDS, "max_length": 8}
     rows = [Row({"source": text, "target": "a"}, "f", 1)]
     translate = Translate.fit(TranslateConfig.model_validate(settings), rows)
-    (pieces,) = cut(translate, {"train": rows})
+    (pieces,) = cut(KINDS["translate"], translate, {"train": rows})
     assert (pieces.lengths["source"][0] > 8) == (not translate.usable(translate.encode(rows)[0]))
     rows = [Row({"text": text, "label": label}, "f", 1) for label in "xy"]
     classify = Classify.fit(ClassifyConfig.model_validate(settings), rows)
-    (pieces,) = cut(classify, {"train": rows})
+    (pieces,) = cut(KINDS["classify"], classify, {"train": rows})
     n_kept = len(classify.encode(rows)[0].tokens) - 1
     assert (pieces.lengths["text"][0] > 8) == (n_kept < n_words)
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.sniff import Guess
 from regard.data.source import Column, Row
 from regard.draft import Plan, draft, script
-from regard.draft.plan import Script
 from regard.draft.toml import toml
+from regard.kinds import Guess
+from regard.kinds.plan import Script
 from regard.machine import Machine
 from regard.recipe import Recipe
 

@@ -18,7 +18,6 @@ from regard.tasks import TASKS, TaskConfig
 from regard.training.config import TrainConfig
 
 MAX_BYTES = 1_000_000
-FITTING_MODELS = {"translate": ("transformer", "rnn_seq2seq"), "classify": ("classifier",)}
 
 
 class DataConfig(Config):
@@ -62,7 +61,7 @@ class Recipe(Config):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        fitting = FITTING_MODELS[self.task.kind]
+        fitting = TASKS[self.task.kind].models
         if self.model.kind not in fitting:
             raise ValueError(
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"

@@ -23,16 +23,19 @@ MAY_IMPORT = {
     "shapes": "",
     "config": "",
     "linear": "",
+    "tags": "",
     # what is computed
     "attention": "linear",
     "layers": "attention linear config",
-    "models": "layers attention linear config errors",
+    "models": "layers attention linear tags config errors",
     # what knows no model
     "data": "durable config errors",
-    "metrics": "errors",
+    "metrics": "tags errors",
     "decode": "config errors",
     # what a problem means
-    "tasks": "models layers.heads data metrics decode config errors",
+    "tasks": "models layers.heads data metrics decode tags config errors",
+    # what it means to everybody but its training
+    "kinds": "tasks data machine tags errors",
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task data.batching data.examples data.ahead machine durable plain config"
     " errors",
@@ -52,12 +55,15 @@ MAY_IMPORT = {
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",
-    "doctor": "recipe corpus run machine tasks training.config training.loop training.state data errors",
-    "draft": "machine data.sniff",
+    "doctor": "recipe corpus run machine tasks kinds training.config training.loop training.state data"
+    " errors",
+    "sniff": "kinds data errors",
+    "draft": "kinds",
     "regard": "api recipe",
     # what users touch
-    "serve": "regard api decode explain.assets explain.page config plain errors __version__",
-    "cli": "regard api describe report doctor draft export machine serve recipe tasks.task data errors"
+    "serve": "regard api decode kinds explain.assets explain.page config plain errors __version__",
+    "cli": "regard api describe report doctor sniff draft kinds export machine serve recipe tasks.task data"
+    " errors"
     " __version__ training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",

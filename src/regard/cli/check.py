@@ -51,7 +51,7 @@ def _print(report: "Report") -> None:
         console.bars(zip(_bins(lengths.edges), lengths.counts, strict=True))
     if report.labels:
         console.OUT.print()
-        console.line("label: rows in training", "dim")
+        console.line(report.counted, "dim")
         console.bars(list(report.labels.items())[:MOST_LABELS])
         if len(report.labels) > MOST_LABELS:
             console.line(f"and {len(report.labels) - MOST_LABELS:,} more labels", "dim")

@@ -15,7 +15,7 @@ from regard.errors import DataError, RunError
 from regard.plain import printable
 
 if TYPE_CHECKING:
-    from regard.data.sniff import Guess
+    from regard.kinds import Guess
 
 GAP = 2
 SAMPLED = 2000
@@ -27,18 +27,19 @@ def init(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="Two aligned text files, or .tsv, .csv, .jsonl, each plain or .gz; "
+            help="Two aligned text files, or .tsv, .csv, .jsonl, .conll, .conllu, each plain or .gz; "
             "train, valid and test are told by these words in the names.",
             show_default=False,
         ),
     ],
     task: Annotated[
-        str | None, typer.Option(help="translate or classify, where the files do not tell.")
+        str | None, typer.Option(help="translate, classify or tag, where the files do not tell.")
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    tags: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     encoding: Annotated[str, typer.Option(help="Of the files, such as gb18030.")] = "utf-8",
     out: Annotated[Path, typer.Option(metavar="FILE", help="The recipe to write.")] = Path("recipe.toml"),
 ) -> None:
@@ -46,14 +47,14 @@ def init(
 
     It is sized to the data and to this machine. Nothing is overwritten.
     """
-    from regard.data.sniff import sniff
+    from regard.sniff import sniff
 
     for file in files:
         if not file.isprintable():
             raise DataError(f"{file!r}: a recipe cannot hold this file name; rename the file")
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
-    given = {"source": source, "target": target, "text": text, "label": label}
+    given = {"source": source, "target": target, "text": text, "label": label, "tags": tags}
     columns = {role: column(name) for role, name in given.items() if name is not None}
     guess = sniff(files, task=task, columns=columns, encoding=encoding)
     _show(guess)
@@ -85,12 +86,13 @@ def _recipe(guess: "Guess", encoding: str) -> str:
 
     from regard.data.source import read_rows
     from regard.draft import Plan, draft, script
+    from regard.kinds import KINDS
     from regard.machine import Machine
     from regard.recipe import Recipe
 
     rows = list(islice(read_rows(guess.train, guess.columns, encoding=encoding), SAMPLED))
-    roles = [role for role in guess.columns if role != "label"]
-    scripts = {role: script([row.fields[role] for row in rows]) for role in roles}
+    texts = KINDS[guess.task].texts
+    scripts = {role: script([row.fields[role] for row in rows]) for role in texts}
     text = draft(Plan(guess, scripts, Machine.here()), str(free(f"runs/{_name(guess)}")), encoding)
     Recipe.parse(tomllib.loads(text), "the recipe drafted")
     return text

@@ -4,7 +4,9 @@ Cells stand between tabs if a line has any, else between spaces. Of CoNLL-U, com
 that are split below) and empty nodes (`3.1`) are left out.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from regard.data.lines import Refuse, refuse_at_once
 from regard.errors import DataError
@@ -15,15 +17,22 @@ MOST_WORDS = 20_000
 """Of a sentence; a file without blank lines is not one sentence but another format."""
 USUAL = {"text": 1, "tags": -1}
 UNIVERSAL_COLUMNS = {"text": 2, "tags": 4}
+LOOKED_AT = 2000
+"""Lines at most that tell what a file is."""
+SPAN_TAG = re.compile(r"O|[BIMES](-.*)?")
 INSIDE_A_WORD = "\u00a0"
 """What a space inside a word is turned into, as words are joined by spaces."""
+
+
+def is_universal(file: str) -> bool:
+    return file.lower().removesuffix(".gz").endswith(UNIVERSAL)
 
 
 def sentences(
     file: str, text: Iterator[str], columns: Mapping[str, int | None], refuse: Refuse = refuse_at_once
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The number of a sentence's first line, and for each role its cells, joined by spaces."""
-    universal = file.lower().removesuffix(".gz").endswith(UNIVERSAL)
+    universal = is_universal(file)
     usual = UNIVERSAL_COLUMNS if universal else USUAL
     places = {role: column or usual[role] for role, column in columns.items()}
     words: list[dict[str, str]] = []
@@ -39,8 +48,8 @@ def sentences(
                 first = number
             if len(words) == MOST_WORDS:
                 raise DataError(
-                    f"{file}:{number}: more than {MOST_WORDS:,} words without a blank line between sentences; "
-                    "put one after each"
+                    f"{file}:{number}: more than {MOST_WORDS:,} words without a blank line; "
+                    "put one after each sentence"
                 )
             words.append(_cells(f"{file}:{number}", cells, places, refuse))
         elif not line.strip() and words:
@@ -69,3 +78,18 @@ def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: 
 
 def _joined(words: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {role: " ".join(word[role] for word in words) for role in words[0]}
+
+
+def looks_like(text: Iterator[str]) -> bool:
+    """Whether lines of another name are such a file: equally wide ones, in groups, of which the last cells
+    mark the beginnings of spans.
+    """
+    rows = [line.split("\t") if "\t" in line else line.split() for line in islice(text, LOOKED_AT)]
+    widths = {len(row) for row in rows if any(row)}
+    blank = any(not any(row) for row in rows[:-1])
+    return blank and len(widths) == 1 and min(widths) > 1 and _marks_spans(rows)
+
+
+def _marks_spans(rows: Sequence[Sequence[str]]) -> bool:
+    last = [row[-1] for row in rows if len(row) > 1]
+    return any(cell.startswith("B-") for cell in last) and all(SPAN_TAG.fullmatch(cell) for cell in last)

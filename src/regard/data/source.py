@@ -1,11 +1,11 @@
 """Lines → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, each plain or `.gz`; and Parquet.
 
 The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`, those of conll.py; else it is
-plain text, one record per line). A path may be a pattern for many files (`part-*.tsv.gz`), read in the order of their names.
-A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if, some column is
-given by name, or a cell of its first line is the name of a wanted role or one of its SYNONYMS. A role whose
-column is not given takes the column named like it; without a header, the first column that no other role
-claims. Plain text files beside one another are the columns of one table.
+plain text, one record per line). A path may be a pattern for many files (`part-*.tsv.gz`), read in the order
+of their names. A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if,
+some column is given by name, or a cell of its first line is the name of a wanted role or one of its SYNONYMS.
+A role whose column is not given takes the column named like it; without a header, the first column that no
+other role claims. Plain text files beside one another are the columns of one table.
 """
 
 import csv
@@ -25,7 +25,7 @@ SYNONYMS = {
     "target": ("target", "tgt", "trg", "translation", "译文"),
     "text": ("text", "sentence", "review", "document", "文本", "句子"),
     "label": ("label", "class", "category", "sentiment", "标签", "类别"),
-    "tags": ("tags", "labels", "ner", "pos", "标注"),
+    "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
 }
 
 Column = str | int
@@ -42,6 +42,12 @@ class Row:
     @property
     def where(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+def word_where(row: Row, place: int) -> str:
+    """Where a word stands: on a line of its own in CoNLL, unless there may be other lines between."""
+    by_line = file_format(row.file) == "conll" and not conll.is_universal(row.file)
+    return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
 
 
 def rows_of(texts: Iterable[str], role: str) -> list[Row]:
@@ -272,6 +278,8 @@ def _sentence_rows(
             raise DataError(f"{file}: holds words and their tags, no {role}; is the task right?")
         if isinstance(column, str):
             raise DataError(f"{file}: its columns have no names; give the number of the {role}")
+        if column is not None and column < 1:
+            raise DataError(f"{file}: column {column} for {role} does not exist; columns count from 1")
     numbers = {role: column for role, column in columns.items() if not isinstance(column, str)}
     for line, fields in conll.sentences(file, text, numbers, refuse):
         yield Row(fields, file, line)

@@ -11,12 +11,13 @@ from typing import Any
 from regard.corpus import HELD_OUT
 from regard.data.examples import Examples
 from regard.data.source import Row
-from regard.doctor import content, pieces
+from regard.doctor import pieces
 from regard.doctor.cost import Estimate, estimate, too_big
-from regard.doctor.finding import Finding, Place
 from regard.doctor.pieces import Histogram
 from regard.doctor.reading import read_all
 from regard.errors import DataError
+from regard.kinds import KINDS
+from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
 from regard.run import assemble, least_memory, pick_device
 from regard.tasks import TASKS, AnyTask
@@ -31,7 +32,9 @@ class Report:
     findings: tuple[Finding, ...]
     """Errors first."""
     labels: dict[str, int]
-    """In training, the commonest first; none unless the task is to classify."""
+    """In training, the commonest first; none where the task has none."""
+    counted: str = ""
+    """What these are."""
     vocabulary: dict[str, int] = field(default_factory=dict)
     """Pieces learnt, by role; what follows is empty when none could be learnt."""
     lengths: dict[str, Histogram] = field(default_factory=dict)
@@ -55,27 +58,30 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
     Of more than a million rows a million are looked at.
     """
+    kind = KINDS[recipe.task.kind]
     splits, shares, findings = read_all(recipe, base)
-    findings += content.examine(recipe.task.kind, splits)
+    findings += kind.examine(splits, recipe.task)
     if not splits["valid"] and splits["train"]:
         few = f"{len(splits['train'])} training rows are too few to hold one of {HELD_OUT} out for validation"
         findings.append(Finding("error", "no validation", f"{few}; add rows, or give data.valid"))
     report = Report(
         rows={split: round(len(rows) / shares[split]) for split, rows in splits.items()},
         findings=(),
-        labels=content.label_counts(splits["train"]) if recipe.task.kind == "classify" else {},
+        labels=kind.counts(splits["train"]),
+        counted=kind.counted,
     )
+    usable = [row for row in splits["train"] if kind.usable(row)]
     try:
-        task = _fit(recipe, splits["train"])
-        cut = pieces.cut(task, splits)
-        findings += pieces.examine(cut, recipe.task.max_length, recipe.task.tokenizer.vocab_size)
+        task = _fit(recipe, usable)
+        cut = pieces.cut(kind, task, splits)
+        findings += pieces.examine(cut, kind, recipe.task.max_length, recipe.task.tokenizer.vocab_size)
         report = replace(
             report,
             vocabulary={role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},
             lengths={role: pieces.histogram(lengths) for role, lengths in cut[0].lengths.items()},
             unknown={one.split: one.unknown for one in cut},
             spelt={one.split: one.spelt for one in cut},
-            estimate=_estimate(recipe, task, splits["train"], shares["train"], base, findings),
+            estimate=_estimate(recipe, task, usable, shares["train"], base, findings),
         )
     except DataError as fault:
         if all(finding.severity != "error" for finding in findings):
@@ -86,7 +92,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
 def _fit(recipe: Recipe, train: Sequence[Row]) -> AnyTask:
     kind: type[AnyTask] = TASKS[recipe.task.kind]
-    return kind.fit(recipe.task, [row for row in train if row.fields.get("label") != ""])
+    return kind.fit(recipe.task, train)
 
 
 def _estimate(
@@ -100,7 +106,7 @@ def _estimate(
     """None, and a finding, when the model is too big to be tried."""
     tight = too_big(least_memory(recipe, task))
     if not tight:
-        examples = Examples.of(task, (row for row in train if row.fields.get("label") != ""))
+        examples = Examples.of(task, train)
         if not examples:
             raise DataError(f"{', '.join(recipe.data.train)}: no usable training examples")
         device = pick_device(recipe.train.device)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.doctor.finding import Finding
+from regard.kinds.finding import Finding
 from regard.machine import Machine
 from regard.training.config import TrainConfig
 from regard.training.loop import update

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from regard.data.source import Row
 from regard.data.vocabulary import UNK
-from regard.doctor.finding import Finding, about
+from regard.kinds import Kind
+from regard.kinds.finding import Finding, about
 from regard.tasks import AnyTask
 
 TOLERATED_UNKNOWN, TOLERATED_SPELT = 0.01, 0.1
@@ -40,15 +41,15 @@ class Histogram:
     longest: int
 
 
-def cut(task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
-    return [_cut(task, split, rows) for split, rows in splits.items() if rows]
+def cut(kind: Kind, task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
+    return [_cut(kind, task, split, rows) for split, rows in splits.items() if rows]
 
 
-def _cut(task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
+def _cut(kind: Kind, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
     lengths, unknown, spelt, learnt = {}, {}, {}, {}
     for role, tokenizer in task.tokenizers.items():
         learnt[role] = len(tokenizer)
-        found = tokenizer.ids([row.fields[role] for row in rows])
+        found = kind.pieces(task, role, rows)
         flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
         lengths[role] = np.array([len(ids) for ids in found])
         unknown[role] = float((flat == UNK).sum() / max(1, flat.size))
@@ -56,9 +57,11 @@ def _cut(task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
     return Pieces(split, rows, lengths, unknown, spelt, learnt)
 
 
-def examine(pieces: Sequence[Pieces], max_length: int, vocab_size: int) -> list[Finding]:
+def examine(pieces: Sequence[Pieces], kind: Kind, max_length: int, vocab_size: int) -> list[Finding]:
     return [
-        finding for one in pieces for finding in (*_too_long(one, max_length), *_unlearnt(one, vocab_size))
+        finding
+        for one in pieces
+        for finding in (*_too_long(one, kind, max_length), *_unlearnt(one, vocab_size))
     ]
 
 
@@ -74,15 +77,12 @@ def histogram(lengths: NDArray[np.int64]) -> Histogram:
     )
 
 
-def _too_long(pieces: Pieces, max_length: int) -> list[Finding]:
+def _too_long(pieces: Pieces, kind: Kind, max_length: int) -> list[Finding]:
     sides = [lengths > max_length for lengths in pieces.lengths.values()]
     rows = [pieces.rows[int(i)] for i in np.flatnonzero(np.any(sides, axis=0))]
-    learns_whole = pieces.split == "train" and "target" in pieces.lengths
-    remark = (
-        f"({len(rows) / len(pieces.rows):.1%}) longer than task.max_length = {max_length} pieces, "
-        f"{'left out of training' if learns_whole else 'of which the rest is not read'}"
-    )
-    return about("warning", "too-long", pieces.split, rows, remark)
+    severity, fate = kind.too_long(pieces.split)
+    remark = f"({len(rows) / len(pieces.rows):.1%}) longer than task.max_length = {max_length} pieces, {fate}"
+    return about(severity, "too-long", pieces.split, rows, remark)
 
 
 def _unlearnt(pieces: Pieces, vocab_size: int) -> list[Finding]:

@@ -9,8 +9,8 @@ from regard.corpus import hold_out
 from regard.data.lines import expand, resolve
 from regard.data.sample import sampled
 from regard.data.source import Row, read_rows
-from regard.doctor.finding import SHOWN, Finding, Place
 from regard.errors import DataError
+from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
 
 _NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")

@@ -3,7 +3,7 @@
 The sizes are where to begin: they worked on corpora of that size, and `regard check` measures what they cost.
 """
 
-from regard.draft.plan import Plan, script
 from regard.draft.recipe import draft
+from regard.kinds.plan import Plan, script
 
 __all__ = ["Plan", "draft", "script"]

@@ -12,3 +12,6 @@ class Dims:
     classes: int = 0
     tags: tuple[str, ...] = ()
     """By name, as names say what may follow what."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tags", tuple(self.tags))  # JSON has lists only

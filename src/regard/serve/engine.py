@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.errors import ServeError
 from regard.serve.counts import Counts
-from regard.serve.job import Job, Kind
+from regard.serve.job import Job, Purpose
 from regard.serve.lane import Lane
 from regard.serve.limits import LIMITS, Limits
 from regard.serve.refused import RefusedError, unavailable, unknown_model
@@ -63,7 +63,7 @@ class Engine:
         return found
 
     def jobs(
-        self, lane: Lane, texts: Sequence[str], kind: Kind, decode: dict[str, Any], *, packed: bool = False
+        self, lane: Lane, texts: Sequence[str], kind: Purpose, decode: dict[str, Any], *, packed: bool = False
     ) -> list[Job]:
         width = _width((lane.about["decode"] or {}) | decode)
         explains = kind == "explain"

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -13,9 +13,10 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from regard import __version__
 from regard.decode import DecodeConfig
 from regard.errors import did_you_mean
+from regard.kinds import KINDS, Kind
 from regard.serve import schema
 from regard.serve.engine import Engine
-from regard.serve.job import Job, Kind
+from regard.serve.job import Job, Purpose
 from regard.serve.lane import Lane
 from regard.serve.refused import RefusedError, unavailable
 from regard.serve.web import page_files
@@ -66,32 +67,6 @@ def application(engine: Engine) -> FastAPI:
 
 
 def _add_answers(app: FastAPI, engine: Engine) -> None:
-    @app.post("/v1/translate", response_model=schema.Translations, responses=STREAMED)
-    async def translate(ask: schema.TranslateAsk, request: Request) -> Response:
-        """Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`."""
-        lane, texts = engine.lane(ask.model, "translate"), _said(ask.texts)
-        if ask.stream:
-            _refuse_with_stream(ask, texts)
-            (job,) = engine.jobs(lane, texts, "follow", ask.settings)
-            lane.submit([job])
-            return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
-        kind: Kind = "explain" if ask.attention else "answer"
-        return await answered(request, lane, engine.jobs(lane, texts, kind, ask.settings))
-
-    @app.post("/v1/classify", response_model=schema.Labels)
-    async def classify(ask: schema.ClassifyAsk, request: Request) -> Response:
-        """Texts in, labels with their probabilities out."""
-        lane = engine.lane(ask.model, "classify")
-        kind: Kind = "explain" if ask.attention else "answer"
-        return await answered(request, lane, engine.jobs(lane, _said(ask.texts), kind, {}))
-
-    @app.post("/v1/explain", response_model=schema.Explained)
-    async def explain(ask: schema.ExplainAsk, request: Request) -> Response:
-        """An answer, and everything that was attended to while it was made."""
-        lane = engine.lane(ask.model, None)
-        jobs = engine.jobs(lane, _said([ask.text]), "explain", ask.settings, packed=ask.packed)
-        return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
-
     async def answered(
         request: Request,
         lane: Lane,
@@ -102,6 +77,42 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
         if answers is None:
             return Response(status_code=GONE)
         return JSONResponse({"model": lane.name} | shaped(answers))
+
+    for kind in KINDS.values():
+        app.add_api_route(
+            f"/v1/{kind.name}",
+            _route(kind, engine, answered),
+            methods=["POST"],
+            name=kind.name,
+            description=kind.says,
+            response_model=schema.ANSWERS[kind.name],
+            responses=STREAMED if kind.searches else None,
+        )
+
+    @app.post("/v1/explain", response_model=schema.Explained)
+    async def explain(ask: schema.ExplainAsk, request: Request) -> Response:
+        """An answer, and everything that was attended to while it was made."""
+        lane = engine.lane(ask.model, None)
+        jobs = engine.jobs(lane, _said([ask.text]), "explain", ask.settings, packed=ask.packed)
+        return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
+
+
+def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Response]]) -> Callable[..., Any]:
+    async def plain(ask: schema.PlainAsk, request: Request) -> Response:
+        lane, texts = engine.lane(ask.model, kind.name), _said(ask.texts)
+        asked: Purpose = "explain" if ask.attention else "answer"
+        return await answered(request, lane, engine.jobs(lane, texts, asked, ask.settings))
+
+    async def searched(ask: schema.SearchAsk, request: Request) -> Response:
+        if not ask.stream:
+            return await plain(ask, request)
+        lane, texts = engine.lane(ask.model, kind.name), _said(ask.texts)
+        _refuse_with_stream(ask, texts)
+        (job,) = engine.jobs(lane, texts, "follow", ask.settings)
+        lane.submit([job])
+        return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
+
+    return searched if kind.searches else plain
 
 
 def _add_states(app: FastAPI, engine: Engine) -> None:
@@ -155,7 +166,7 @@ def _said(texts: list[str]) -> list[str]:
     return texts
 
 
-def _refuse_with_stream(ask: schema.TranslateAsk, texts: list[str]) -> None:
+def _refuse_with_stream(ask: schema.SearchAsk, texts: list[str]) -> None:
     against = {
         "several texts": len(texts) > 1,
         "n_best": ask.settings.get("n_best", 1) > 1,

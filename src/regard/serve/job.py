@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from regard.serve.limits import Limits
 
-Kind = Literal["answer", "follow", "explain"]
+Purpose = Literal["answer", "follow", "explain"]
 
 
 @dataclass(eq=False)
 class Job:
     text: str
-    kind: Kind = "answer"
+    kind: Purpose = "answer"
     decode: dict[str, Any] = field(default_factory=dict)
     width: int = 1
     """Hypotheses kept while searching."""

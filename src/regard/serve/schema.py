@@ -4,11 +4,14 @@ Requests are strict: a number in quotes is not a number. A search has the names 
 all of them optional, since what is left out is as the model's recipe says.
 """
 
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from regard.decode import DecodeConfig
+from regard.kinds import KINDS, Kind
 from regard.serve.limits import LIMITS
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.characters)]
@@ -61,13 +64,16 @@ class Decoding(Ask):
         return given
 
 
-class TranslateAsk(Decoding):
+class PlainAsk(Ask):
+    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+
+class SearchAsk(Decoding, PlainAsk):
     stream: bool = Field(False, description="send the answer as server-sent events while it is written")
-    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
-
-
-class ClassifyAsk(Ask):
-    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
 
 
 class ExplainAsk(Decoding):
@@ -105,35 +111,20 @@ class Attention(BaseModel):
     fullScale: int
 
 
-class Translation(BaseModel):
-    text: str
-    score: float | None = None
-    input_cut: bool = Field(False, description="the text was too long; its beginning was translated")
-    others: list["Translation"] = Field([], description="the rest of the n best")
-    attention: Attention | None = None
+def _answer(kind: Kind) -> Any:
+    """Its answer, which may come with what was attended to."""
+    return create_model(kind.answer.__name__, __base__=kind.answer, attention=(Attention | None, None))
 
 
-class Label(BaseModel):
-    text: str
-    probability: float
-    probabilities: dict[str, float]
-    input_cut: bool = False
-    attention: Attention | None = None
+def _answers(answer: Any) -> type[BaseModel]:
+    return create_model(f"{answer.__name__}s", model=(str, ...), answers=(list[answer], ...))
 
 
-class Translations(BaseModel):
-    model: str
-    answers: list[Translation]
-
-
-class Labels(BaseModel):
-    model: str
-    answers: list[Label]
-
-
-class Explained(BaseModel):
-    model: str
-    answer: Translation | Label
+ANSWER = {name: _answer(kind) for name, kind in KINDS.items()}
+ANSWERS = {name: _answers(answer) for name, answer in ANSWER.items()}
+"""What is sent for the texts of a request, by kind of task."""
+_ANY: Any = reduce(or_, ANSWER.values())
+Explained = create_model("Explained", model=(str, ...), answer=(_ANY, ...))
 
 
 class Model(BaseModel):

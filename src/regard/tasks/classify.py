@@ -22,7 +22,7 @@ from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.metrics.classify import accuracy, macro_f1
 from regard.models.dims import Dims
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Tell, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, without_each
 
 MOST_LABELS = 10_000
 
@@ -96,12 +96,17 @@ class LabelTally:
     def signatures(self) -> dict[str, str]:
         return {}
 
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return {}
+
 
 class Classify:
     kind: ClassVar[str] = "classify"
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
-    metric: ClassVar[str] = "accuracy"
+    models: ClassVar[tuple[str, ...]] = ("classifier",)
+    metric = "accuracy"
     input_ground: ClassVar[str] = "text"
+    answer_ground: ClassVar[str] = "label"
 
     def __init__(self, config: ClassifyConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
         self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
@@ -252,3 +257,6 @@ class Classify:
             return "pooling: label → words", "label", "text"
         layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
         return f"encoder layer {layer}: word → word", "text", "text"
+
+    def pictures(self, model: nn.Module, batch: Texts) -> list[Picture]:
+        return []

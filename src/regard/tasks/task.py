@@ -77,6 +77,9 @@ class Tally(Protocol):
     def signatures(self) -> dict[str, str]:
         """How each metric was computed, where a library can say so."""
 
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """Scores of each kind of answer, where there are kinds."""
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -84,6 +87,18 @@ class Ground:
 
     name: str
     labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A map that is no attention, between two grounds: what else a model can show of an answer."""
+
+    site: str
+    title: str
+    weights_QK: Tensor
+    """From 0 to 1."""
+    rows: str
+    columns: str
 
 
 Ex = TypeVar("Ex")
@@ -103,11 +118,17 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
     kind: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
     """The columns a row must have for training; the first is all that prediction needs."""
-    metric: ClassVar[str]
-    """The metric that decides which checkpoint is best; higher is better."""
+    models: ClassVar[tuple[str, ...]]
+    """The kinds of model that can do it."""
     input_ground: ClassVar[str]
     """The ground whose pieces `leave_out` leaves out."""
+    answer_ground: ClassVar[str]
+    """The ground of what `replay` tells the log-probabilities of."""
     dims: Dims
+
+    @property
+    def metric(self) -> str:
+        """The metric that decides which checkpoint is best; higher is better."""
 
     @property
     def rows_together(self) -> int:
@@ -171,6 +192,9 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         """For an attention site: a title, and the names of the grounds of its rows and columns."""
+
+    def pictures(self, model: nn.Module, batch: Ba) -> list[Picture]:
+        """What else can be shown of a forced batch of one."""
 
 
 def padded(sequences: Sequence[Ints]) -> Tensor:

@@ -22,7 +22,7 @@ from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Tell, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, without_each
 from regard.tasks.writer import Writer
 
 
@@ -125,12 +125,17 @@ class TextTally:
             "chrf": chrf(self.hypotheses, self.references)[1],
         }
 
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return {}
+
 
 class Translate:
     kind: ClassVar[str] = "translate"
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
-    metric: ClassVar[str] = "bleu"
+    models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
+    metric = "bleu"
     input_ground: ClassVar[str] = "source"
+    answer_ground: ClassVar[str] = "target"
 
     def __init__(self, config: TranslateConfig, source: Tokenizer, target: Tokenizer) -> None:
         self.config, self.source, self.target = config, source, target
@@ -329,3 +334,6 @@ class Translate:
         if layer is None:
             return "alignment: target → source", "target", "source"
         return f"decoder layer {layer}: target → source", "target", "source"
+
+    def pictures(self, model: nn.Module, batch: Pairs) -> list[Picture]:
+        return []

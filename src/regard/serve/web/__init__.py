@@ -18,7 +18,17 @@ KINDS = {
     "json": "application/json",
     "svg": "image/svg+xml",
 }
-OWN = ("page.css", "page.js", "dom.js", "language.js", "ask.js", "settings.js", "attention.js", "icon.svg")
+OWN = (
+    "page.css",
+    "page.js",
+    "dom.js",
+    "language.js",
+    "ask.js",
+    "answers.js",
+    "settings.js",
+    "attention.js",
+    "icon.svg",
+)
 
 
 def page_files() -> dict[str, tuple[str, bytes]]:

@@ -3,11 +3,12 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {{ name: string, task: "translate" | "classify", description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {{ name: string, task: "translate" | "classify" | "tag", description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ model: string, text: string, decode?: Search }} Question */
 /** @typedef {{ text: string, attention?: Attention }} Translation */
 /** @typedef {{ text: string, attention?: Attention, probabilities: Record<string, number | null> }} Label */
+/** @typedef {{ text: string, attention?: Attention, words: string[], tags: string[] }} Tagged */
 /**
  * @typedef {{ name: "text", data: { text: string } } | { name: "answer", data: { answer: Translation } }
  *   | { name: "error", data: { error: { message: string } } }} Told
@@ -38,23 +39,29 @@ export async function looks() {
 /**
  * An answer with its attention.
  * @param {Question} question @param {AbortSignal} signal
- * @returns {Promise<(Translation | Label) & { attention: Attention }>}
+ * @returns {Promise<(Translation | Label | Tagged) & { attention: Attention }>}
  */
 export async function explained(question, signal) {
   const response = await post("/v1/explain", { ...question, packed: true }, signal);
   return (await response.json()).answer;
 }
 
-/** A label without attention. @param {Question} question @param {AbortSignal} signal @returns {Promise<Label>} */
-export async function classified(question, signal) {
-  return (await (await post("/v1/classify", question, signal)).json()).answers[0];
+/**
+ * The answer of a model that answers at once, with its attention if it has any.
+ * @param {Model} model @param {string} text @param {AbortSignal} signal
+ * @returns {Promise<Label | Tagged>}
+ */
+export async function answered({ name, task, heads }, text, signal) {
+  const question = { model: name, text };
+  if (heads) return /** @type {Promise<Label | Tagged>} */ (explained(question, signal));
+  return (await (await post(`/v1/${task}`, question, signal)).json()).answers[0];
 }
 
 /**
  * How a translation begins, as it becomes certain; the last one is the whole.
  * @param {Question} question @param {AbortSignal} signal
  */
-export async function* translated(question, signal) {
+export async function* followed(question, signal) {
   const response = await post("/v1/translate", { ...question, stream: true }, signal);
   for await (const { name, data } of events(response)) {
     if (name === "error") throw new Refusal(data.error.message);

@@ -1,13 +1,13 @@
 // The page: a text goes in, its answer arrives, and then what the model looked at.
 
 import * as ask from "/web/ask.js";
+import { ANSWERS } from "/web/answers.js";
 import * as attention from "/web/attention.js";
-import { $, element, fill } from "/web/dom.js";
+import { $, fill } from "/web/dom.js";
 import { say, speak, translated } from "/web/language.js";
 import * as settings from "/web/settings.js";
 
 const PAUSE = 600; // milliseconds without a key before the text is sent by itself
-const MOST_LABELS = 12;
 
 /** @type {ask.Model[]} */
 let models = [];
@@ -29,38 +29,12 @@ async function send() {
   if (!$("input").value.trim()) return;
   $("answer").classList.add("waiting");
   try {
-    await (model().task === "translate" ? translate(signal) : classify(signal));
+    await ANSWERS[model().task](model(), signal);
   } catch (fault) {
     if (!signal.aborted) complain(fault instanceof ask.Refusal ? fault.message : say("lost"));
   } finally {
     if (!signal.aborted) $("answer").classList.remove("waiting");
   }
-}
-
-/** @param {AbortSignal} signal */
-async function translate(signal) {
-  const fields = { model: model().name, text: $("input").value, decode: settings.chosen() };
-  for await (const begun of ask.translated(fields, signal)) $("output").textContent = begun;
-  $("answer").classList.remove("waiting");
-  if (!model().heads) return;
-  const answer = await ask.explained(fields, signal);
-  await attention.show(answer.attention, signal);
-}
-
-/** @param {AbortSignal} signal */
-async function classify(signal) {
-  const fields = { model: model().name, text: $("input").value };
-  const answered = model().heads ? ask.explained : ask.classified;
-  const answer = /** @type {ask.Label} */ (await answered(fields, signal));
-  $("output").textContent = answer.text;
-  const likely = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
-  $("labels").replaceChildren(...likely.map(([label, probability]) => {
-    const bar = element("i");
-    bar.style.width = `${100 * (probability ?? 0)}%`;
-    return element("li", {}, element("bdi", { textContent: label }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
-  }));
-  $("labels").hidden = false;
-  if (answer.attention) await attention.show(answer.attention, signal);
 }
 
 /** @param {string} sentence */
@@ -73,12 +47,12 @@ function complain(sentence) {
 function show() {
   const { task, description, decode } = model();
   $("about").textContent = `${translated(task)} · ${description}`;
-  for (const node of document.querySelectorAll(".searching")) /** @type {HTMLElement} */ (node).hidden = task !== "translate";
-  if (task !== "translate") {
+  for (const node of document.querySelectorAll(".searching")) /** @type {HTMLElement} */ (node).hidden = !decode;
+  if (!decode) {
     $("settings").hidden = true;
     $("more").setAttribute("aria-expanded", "false");
   }
-  $("answer").classList.toggle("label", task !== "translate");
+  $("answer").classList.toggle("label", task === "classify");
   settings.suggest(decode);
 }
 

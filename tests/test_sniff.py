@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.sniff import MAX_SAMPLE, sniff
 from regard.data.source import Column, read_rows
 from regard.errors import DataError
+from regard.sniff import MAX_SAMPLE, sniff
 
 ENGLISH = ["I know.", "Go away!", "The dog barks at night.", "What a lovely day it is.", "She left."]
 CHINESE = ["我知道。", "走开！", "狗在夜里叫。", "多好的一天。", "她走了。"]

@@ -2,21 +2,20 @@
 
 Names come before statistics: a split is told by a word in the file name, a role by a header or JSON key.
 What names leave open, a sample of rows decides: a column of few, short, recurring values is a label;
-columns of words are text. The user can always overrule: whatever is given explicitly is not guessed.
+columns of words are text. What each kind of task looks like is its own to say (kinds/). The user can always
+overrule: whatever is given explicitly is not guessed.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, mode, quantiles
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from regard.data import parquet
+from regard.data import conll, parquet
 from regard.data.lines import expand, lines, resolve
 from regard.data.source import (
     Column,
-    Row,
     aligned_cells,
     file_cells,
     file_format,
@@ -25,9 +24,9 @@ from regard.data.source import (
     read_rows,
 )
 from regard.errors import DataError, did_you_mean
+from regard.kinds import KINDS, Guess, Kind
+from regard.kinds.columns import MAX_LABEL_CHARS, is_label
 
-Task = Literal["translate", "classify"]
-ROLES: dict[Task, tuple[str, str]] = {"translate": ("source", "target"), "classify": ("text", "label")}
 SPLITS = {
     "train": {"train", "trn", "training"},
     "valid": {"valid", "val", "dev", "validation"},
@@ -40,25 +39,7 @@ LANGUAGES = re.compile(
     re.IGNORECASE,
 )
 MAX_SAMPLE = 4000
-MAX_LABEL_CHARS = 40
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True)
-class Guess:
-    """What `regard init` writes into a recipe, and why."""
-
-    task: Task
-    train: tuple[str, ...]
-    valid: tuple[str, ...] | None
-    test: tuple[str, ...] | None
-    columns: dict[str, Column | None]
-    n_rows: int
-    """Rows of the training files."""
-    sample: tuple[Row, ...]
-    lengths: dict[str, tuple[int, int]]
-    """Role → median and 95th percentile, in characters."""
-    reasons: tuple[str, ...]
 
 
 def sniff(
@@ -75,15 +56,21 @@ def sniff(
     splits, reasons = _splits(files)
     train = splits["train"]
     given = dict(columns or {})
-    table = _sample_columns(train, encoding, named=any(isinstance(column, str) for column in given.values()))
-    told = _known_task(task, given) or _guess_task(train, table)
-    chosen, why = _fill_roles(train, told, table, given)
+    told = _by_format(train, task) or _known_kind(task, given)
+    why: list[str] = []
+    if told is not None and file_format(train[0]) in told.formats:
+        chosen = {role: given.get(role) for role in told.roles}
+    else:
+        named = any(isinstance(column, str) for column in given.values())
+        table = _sample_columns(train, encoding, named)
+        told = told or _guess_kind(train, table, encoding)
+        chosen, why = _fill_roles(train, told, table, given)
     for others in (splits["valid"], splits["test"]):
         if others:
             next(read_rows(others, chosen, encoding=encoding))
     rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding))
     return Guess(
-        task=told,
+        task=told.name,
         train=train,
         valid=splits["valid"] or None,
         test=splits["test"] or None,
@@ -91,7 +78,7 @@ def sniff(
         n_rows=n_rows,
         sample=tuple(rows[:3]),
         lengths={role: _median_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
-        reasons=(*reasons, f"The task is to {told}.", *why),
+        reasons=(*reasons, f"The task is to {told.name}.", *why),
     )
 
 
@@ -198,55 +185,59 @@ def _thin(items: Iterable[Item]) -> tuple[list[Item], int]:
 def _is_header(columns: Sequence[Sequence[str]]) -> bool:
     """Known names, names of languages, or short cells of which one never recurs among the labels below it."""
     first = [values[0] for values in columns]
-    if any(named_like(role, first) for roles in ROLES.values() for role in roles):
+    if any(named_like(role, first) for kind in KINDS.values() for role in kind.roles):
         return True
     if sum(LANGUAGES.fullmatch(name) is not None for name in first) >= 2:
         return True
-    alone = (_is_label(below) and name not in below and not name.isdigit() for name, *below in columns)
+    alone = (is_label(below) and name not in below and not name.isdigit() for name, *below in columns)
     return max(map(len, first)) <= MAX_LABEL_CHARS and any(alone)
 
 
-def _is_label(values: Sequence[str]) -> bool:
-    distinct = len(set(values))
-    return 2 <= distinct <= max(2, min(50, len(values) // 10)) and max(map(len, values)) <= MAX_LABEL_CHARS
-
-
-def _is_text(values: Sequence[str]) -> bool:
-    """Mostly words: neither labels nor the numbers of an index."""
-    return not _is_label(values) and fmean(any(map(str.isalpha, value)) for value in values) > 0.5
-
-
-def _known_task(task: str | None, given: Mapping[str, Column]) -> Task | None:
+def _known_kind(task: str | None, given: Mapping[str, Column]) -> Kind | None:
     """The task that was named, or the one whose roles were."""
-    if task is not None and task not in ROLES:
-        raise DataError(f"unknown task {task}{did_you_mean(task, ROLES)}")
-    possible = [name for name, roles in ROLES.items() if task in (None, name) and set(given) <= set(roles)]
-    if not possible:
-        roles = "; ".join(f"{name} has {' and '.join(roles)}" for name, roles in ROLES.items())
+    if task is not None and task not in KINDS:
+        raise DataError(f"unknown task {task}{did_you_mean(task, KINDS)}")
+    kinds = [kind for kind in KINDS.values() if task in (None, kind.name) and set(given) <= set(kind.roles)]
+    if not kinds:
+        roles = "; ".join(f"{kind.name} has {' and '.join(kind.roles)}" for kind in KINDS.values())
         raise DataError(f"no task has columns for {' and '.join(given)}: {roles}")
-    return possible[0] if task or given else None
+    return kinds[0] if task or given else None
 
 
-def _guess_task(files: Sequence[str], table: Mapping[Column, list[str]]) -> Task:
+def _by_format(files: Sequence[str], task: str | None) -> Kind | None:
+    """The kind of task that alone has such files."""
+    found = next((kind for kind in KINDS.values() if file_format(files[0]) in kind.formats), None)
+    if found is not None and task not in (None, found.name):
+        raise DataError(f"{files[0]}: such a file is to {found.name}, not to {task}; leave out --task")
+    return found
+
+
+def _guess_kind(files: Sequence[str], table: Mapping[Column, list[str]], encoding: str) -> Kind:
+    """By the names of columns; where these speak for several kinds or none, by their values."""
+    file = expand(files[0])[0]
+    if file_format(file) in ("text", "tsv") and conll.looks_like(lines(file, encoding=encoding)):
+        raise DataError(
+            f"{file}: looks like CoNLL, a word and its tag a line; give it a name that ends in .conll"
+        )
     names = [column for column in table if isinstance(column, str)]
-    hits = {task: sum(named_like(role, names) is not None for role in roles) for task, roles in ROLES.items()}
-    texts = sum(map(_is_text, table.values()))
-    if hits["translate"] != hits["classify"]:
-        return "translate" if hits["translate"] > hits["classify"] else "classify"
-    if texts and any(map(_is_label, table.values())):
-        return "classify"
-    if texts >= 2:
-        return "translate"
+    hits = {kind.name: {role for role in kind.roles if named_like(role, names)} for kind in KINDS.values()}
+    most = max(map(len, hits.values()))
+    tied = [kind for kind in KINDS.values() if len(hits[kind.name]) == most]
+    alike = [kind for kind in reversed(tied) if kind.looks_like(table)]
+    if len(tied) > 1 and alike:
+        return alike[0]
+    if most and all(hits[kind.name] == hits[tied[0].name] for kind in tied):
+        return tied[0]
     raise _cannot_tell(files, table)
 
 
 def _fill_roles(
-    files: Sequence[str], task: Task, table: Mapping[Column, list[str]], given: Mapping[str, Column]
+    files: Sequence[str], kind: Kind, table: Mapping[Column, list[str]], given: Mapping[str, Column]
 ) -> tuple[dict[str, Column | None], list[str]]:
     """Each role's column, as given, by its name, or by statistics; with the reason for each."""
     plain = file_format(files[0]) == "text"
     keys = list(table)
-    chosen: dict[str, Column | None] = dict.fromkeys(ROLES[task])
+    chosen: dict[str, Column | None] = dict.fromkeys(kind.roles)
     reasons = []
     for role in chosen:
         column = given.get(role)
@@ -262,7 +253,9 @@ def _fill_roles(
     for role in sorted(chosen):  # label before text, source before target
         if chosen[role] is None:
             rest = {key: values for key, values in table.items() if key not in chosen.values()}
-            picked, why = _pick(role, rest)
+            picked, why = kind.pick(role, rest)
+            if picked is None and len(rest) == 1:
+                picked, why = next(iter(rest)), "it is the only one left"
             if picked is None:
                 raise _cannot_tell(files, table)
             chosen[role] = picked
@@ -272,20 +265,6 @@ def _fill_roles(
     return dict.fromkeys(chosen) if in_order else chosen, reasons
 
 
-def _pick(role: str, rest: Mapping[Column, list[str]]) -> tuple[Column | None, str]:
-    labels = [column for column, values in rest.items() if _is_label(values)]
-    texts = [column for column, values in rest.items() if _is_text(values)]
-    if role == "label" and len(labels) == 1:
-        return labels[0], f"it holds only {len(set(rest[labels[0]]))} different short values"
-    if role == "text" and texts:
-        return max(texts, key=lambda column: fmean(map(len, rest[column]))), "it holds the longest texts"
-    if role in ROLES["translate"] and texts:
-        return texts[0], "it holds text, and the order decides the direction"
-    if len(rest) == 1:
-        return next(iter(rest)), "it is the only one left"
-    return None, ""
-
-
 def _cannot_tell(files: Sequence[str], table: Mapping[Column, list[str]]) -> DataError:
     seen = [
         f"column {column} ({len(set(values))} different values, mean length {fmean(map(len, values)):.0f})"
@@ -293,8 +272,8 @@ def _cannot_tell(files: Sequence[str], table: Mapping[Column, list[str]]) -> Dat
     ]
     return DataError(
         f"{', '.join(files)}: cannot tell the task or its columns from {', '.join(seen) or 'these fields'}; "
-        f"say them, as in: regard init {' '.join(files)} --task classify --text COLUMN --label COLUMN, "
-        "or --task translate --source COLUMN --target COLUMN"
+        f"say them, as in: regard init {' '.join(files)} "
+        f"{', or '.join(KINDS[name].example for name in sorted(KINDS))}"
     )
 
 

@@ -1,0 +1,12 @@
+"""One file = one kind of task, as everybody but its training sees it: what its files look like, which recipe
+to begin with, what can be wrong with its rows, what a server answers. The table is closed and greppable.
+"""
+
+from regard.kinds.classify import CLASSIFY
+from regard.kinds.guess import Guess
+from regard.kinds.kind import Answer, Kind
+from regard.kinds.translate import TRANSLATE
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY)}
+
+__all__ = ["KINDS", "Answer", "Guess", "Kind"]

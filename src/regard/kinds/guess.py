@@ -1,0 +1,22 @@
+"""What `regard init` has found out about somebody's files."""
+
+from dataclasses import dataclass
+
+from regard.data.source import Column, Row
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What `regard init` writes into a recipe, and why."""
+
+    task: str
+    train: tuple[str, ...]
+    valid: tuple[str, ...] | None
+    test: tuple[str, ...] | None
+    columns: dict[str, Column | None]
+    n_rows: int
+    """Rows of the training files."""
+    sample: tuple[Row, ...]
+    lengths: dict[str, tuple[int, int]]
+    """Role → median and 95th percentile, in characters."""
+    reasons: tuple[str, ...]

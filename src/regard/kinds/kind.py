@@ -1,0 +1,76 @@
+"""What a kind of task brings to `init`, `check` and the server; training knows nothing of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from regard.data.source import Row
+from regard.kinds.columns import Columns, Picked
+from regard.kinds.finding import Finding, Severity
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits
+from regard.kinds.settings import Pace, Setting
+from regard.tasks import AnyTask, TaskConfig
+
+
+class Answer(BaseModel):
+    """What a server sends for a text: what every kind's answer has."""
+
+    text: str
+
+
+def _nothing_counted(rows: Sequence[Row]) -> dict[str, int]:
+    return {}
+
+
+def _any_row(row: Row) -> bool:
+    return True
+
+
+def whole_texts(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+    return task.tokenizers[role].ids([row.fields[role] for row in rows])
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    roles: tuple[str, ...]
+    texts: tuple[str, ...]
+    """Those that hold text."""
+
+    # init
+    looks_like: Callable[[Columns], bool]
+    """Whether a table could be for this, by its values alone."""
+    pick: Callable[[str, Columns], Picked]
+    """The column of a role, of those that no other role has."""
+    example: str
+    """How to say it on the command line."""
+    sections: Callable[[Plan], Mapping[str, Sequence[Setting]]]
+    """Of a first recipe: the task and the model."""
+    pace: Callable[[Plan], Pace]
+
+    # check
+    examine: Callable[[Splits, TaskConfig], list[Finding]]
+    """Everything that can be said of the rows without a vocabulary."""
+    too_long: Callable[[str], tuple[Severity, str]]
+    """What becomes of rows of a split that are longer than max_length."""
+
+    # serve
+    says: str
+    """What its route does."""
+    answer: type[Answer]
+
+    # what most kinds have alike
+    formats: frozenset[str] = frozenset()
+    """Of files that can be for nothing else."""
+    usable: Callable[[Row], bool] = _any_row
+    """Whether the vocabulary may be learnt from it."""
+    counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted
+    """Of labels in training, the commonest first."""
+    counted: str = ""
+    """What these are."""
+    pieces: Callable[[AnyTask, str, Sequence[Row]], list[list[int]]] = whole_texts
+    """What a role's texts become."""
+    searches: bool = False
+    """Whether its answers are searched for, so that settings of the search can be asked for."""

@@ -1,0 +1,61 @@
+"""What can be wrong with rows of any kind: empty, overlong and repeated ones, some shared between splits."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from regard.data.source import Row
+from regard.kinds.finding import Finding, about
+
+Splits = Mapping[str, Sequence[Row]]
+
+FEW = 5
+"""Examples of a label below which little can be learnt about it."""
+ABSURD, ABSURD_LENGTH = 20, 500
+"""Times the usual length, and characters at least, from which a text looks like a mistake."""
+
+
+def empty(splits: Splits, roles: Sequence[str]) -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        blank = [row for row in rows if not all(row.fields[role] for role in roles)]
+        remark = f"with an empty {' or '.join(roles)}, "
+        remark += "left out of training" if split == "train" else "scored all the same"
+        found += about("warning", "empty", split, blank, remark)
+    return found
+
+
+def absurdly_long(splits: Splits, roles: Sequence[str]) -> list[Finding]:
+    found = []
+    for role in roles:
+        usual = median(len(row.fields[role]) for row in splits["train"]) if splits["train"] else 0
+        limit = max(ABSURD_LENGTH, ABSURD * usual)
+        for split, rows in splits.items():
+            long = [row for row in rows if len(row.fields[role]) > limit]
+            remark = f"with a {role} of over {limit:,.0f} characters, where {usual:.0f} are usual"
+            found += about("warning", "absurd-length", split, long, remark)
+    return found
+
+
+def duplicated(train: Sequence[Row]) -> list[Finding]:
+    seen: set[tuple[str, ...]] = set()
+    again = []
+    for row in train:
+        content = tuple(row.fields.values())
+        if content in seen and any(content):
+            again.append(row)
+        seen.add(content)
+    return about("warning", "duplicates", "train", again, "that repeat an earlier one and so count double")
+
+
+def shared(splits: Splits, role: str) -> list[Finding]:
+    """Rows whose input also stands in an earlier split: nothing was learnt about new sentences there."""
+    found = []
+    names = list(splits)
+    for at, split in enumerate(names):
+        for earlier in names[:at]:
+            known = {row.fields[role] for row in splits[earlier]} - {""}
+            seen = [row for row in splits[split] if row.fields[role] in known]
+            share = len(seen) / max(1, len(splits[split]))
+            remark = f"({share:.1%}) whose {role} is also in {earlier}, so that scores flatter the model"
+            found += about("warning", "shared", split, seen, remark)
+    return found

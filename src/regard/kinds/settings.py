@@ -1,0 +1,39 @@
+"""Settings of a first recipe that several kinds of task share."""
+
+from dataclasses import dataclass
+
+from regard.kinds.plan import Plan
+
+Setting = tuple[str, object, str]
+"""A name, its value, what it means."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a first training goes."""
+
+    epochs: int
+    warmup: int
+    lr: float
+    patience: int
+    average: int
+
+
+def tokenizer(plan: Plan) -> list[Setting]:
+    return [
+        ("kind", "bpe", "pieces learnt from your text; or unigram, wordpiece, char, word"),
+        ("vocab_size", plan.vocab_size, "pieces at most"),
+        ("lowercase", False, "true makes A and a the same"),
+        ("min_frequency", 2, "what occurs less often is spelt in smaller pieces"),
+    ]
+
+
+def encoder(d_hidden: int, dropout: float) -> list[Setting]:
+    return [
+        ("kind", "rnn", "or transformer, words"),
+        ("cell", "lstm", "or gru, rnn"),
+        ("d_embed", 128, "width of a piece"),
+        ("d_hidden", d_hidden, "width of a state, both directions together"),
+        ("n_layers", 1, "stacked"),
+        ("dropout", dropout, "more for less data"),
+    ]

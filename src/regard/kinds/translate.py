@@ -1,0 +1,161 @@
+"""translate: two columns of text, the first to be turned into the second."""
+
+import math
+from collections.abc import Mapping
+from statistics import median
+
+from pydantic import Field
+
+from regard.data.source import Row
+from regard.kinds.columns import Columns, Picked, texts
+from regard.kinds.finding import Finding, Severity, about
+from regard.kinds.kind import Answer, Kind
+from regard.kinds.plan import PIECE, Plan, Script
+from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
+from regard.kinds.settings import Pace, Setting, tokenizer
+from regard.tasks import TaskConfig
+
+BLEU: dict[Script, str] = {
+    "Chinese": "zh",
+    "Japanese": "char",
+    "Korean": "char",
+    "Latin": "13a",
+    "other": "13a",
+}
+SIZES = {
+    "tiny": (128, "4+4 layers, width 128, 4 heads"),
+    "small": (256, "3+3 layers, width 256, 4 heads"),
+    "base": (512, "6+6 layers, width 512, 8 heads"),
+}
+ASKEW, ASKEW_LENGTH = 5, 30
+"""Times the usual ratio of source and target, and characters at least, from which a pair looks misaligned."""
+
+
+class Translation(Answer):
+    score: float | None = None
+    input_cut: bool = Field(False, description="the text was too long; its beginning was translated")
+    others: list["Translation"] = Field([], description="the rest of the n best")
+
+
+def _looks_like(columns: Columns) -> bool:
+    return len(texts(columns)) >= 2
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    found = texts(rest)
+    return (found[0], "it holds text, and the order decides the direction") if found else (None, "")
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    return {
+        "task": _task(plan),
+        "task.tokenizer": tokenizer(plan),
+        "task.decode": [
+            ("beam", 4, "hypotheses kept while searching; 1 is fastest"),
+            ("length_penalty", 1.0, "higher gives longer translations"),
+        ],
+        "model": _model(plan),
+    }
+
+
+def _task(plan: Plan) -> list[Setting]:
+    source, target = plan.scripts["source"], plan.scripts["target"]
+    joint = source == target
+    why = (
+        "both sides share one vocabulary: same script" if joint else "a vocabulary a side: different scripts"
+    )
+    longest = max(plan.guess.lengths[role][1] / PIECE[script] for role, script in plan.scripts.items())
+    return [
+        ("kind", "translate", "a text in, a text out"),
+        ("joint", joint, why),
+        (
+            "max_length",
+            max(128, 2 ** math.ceil(math.log2(3 * longest + 1))),
+            "pieces; longer pairs are left out",
+        ),
+        ("label_smoothing", 0.1, "keeps the model from being too sure"),
+        ("bleu_tokenize", BLEU[target], f"how sacrebleu cuts {target} text; none if it is cut already"),
+    ]
+
+
+def _model(plan: Plan) -> list[Setting]:
+    dropout = 0.1 if plan.guess.n_rows >= 1_000_000 else 0.3 if plan.preset == "tiny" else 0.2
+    return [
+        ("kind", "transformer", "or rnn_seq2seq"),
+        ("preset", plan.preset, f"{SIZES[plan.preset][1]}; also: tiny, small, base, big"),
+        ("dropout", dropout, "more for less data"),
+        ("norm", "pre", "learns faster and more safely; post is the paper's"),
+        ("position", "sinusoidal", "or learned, rotary, relative, alibi"),
+    ]
+
+
+def _pace(plan: Plan) -> Pace:
+    warmup = max(100, min(2000, 3 * plan.steps_an_epoch))
+    return Pace(
+        epochs=max(10, min(200, round(2_000_000 / plan.guess.n_rows))),
+        warmup=warmup,
+        lr=min(3e-3, (SIZES[plan.preset][0] * warmup) ** -0.5),
+        patience=10,
+        average=5,
+    )
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    return [
+        *empty(splits, ["source", "target"]),
+        *absurdly_long(splits, ["source", "target"]),
+        *_askew(splits),
+        *_copied(splits),
+        *duplicated(splits["train"]),
+        *shared(splits, "source"),
+    ]
+
+
+def _askew(splits: Splits) -> list[Finding]:
+    """Pairs of which one side is far longer than it should be: often a shifted line or a wrong partner."""
+    usual = median(map(_ratio, splits["train"])) if splits["train"] else 1
+    found = []
+    for split, rows in splits.items():
+        odd = [
+            row
+            for row in rows
+            if all(row.fields.values())
+            and max(map(len, row.fields.values())) >= ASKEW_LENGTH
+            and not 1 / ASKEW < _ratio(row) / usual < ASKEW
+        ]
+        remark = f"whose sides differ in length {ASKEW} times as much as usual; are they partners?"
+        found += about("warning", "askew", split, odd, remark)
+    return found
+
+
+def _ratio(row: Row) -> float:
+    return (1 + len(row.fields["source"])) / (1 + len(row.fields["target"]))
+
+
+def _copied(splits: Splits) -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        same = [row for row in rows if row.fields["source"] == row.fields["target"] != ""]
+        found += about("warning", "copied", split, same, "with source = target, from which copying is learnt")
+    return found
+
+
+def _too_long(split: str) -> tuple[Severity, str]:
+    return "warning", "left out of training" if split == "train" else "of which the rest is not read"
+
+
+TRANSLATE = Kind(
+    name="translate",
+    roles=("source", "target"),
+    texts=("source", "target"),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task translate --source COLUMN --target COLUMN",
+    sections=_sections,
+    pace=_pace,
+    examine=_examine,
+    too_long=_too_long,
+    says="Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`.",
+    answer=Translation,
+    searches=True,
+)

@@ -1,0 +1,44 @@
+// How the answer of each kind of task is asked for and shown: one function each.
+
+import * as ask from "/web/ask.js";
+import * as attention from "/web/attention.js";
+import { $, element } from "/web/dom.js";
+import * as settings from "/web/settings.js";
+
+const MOST_LABELS = 12;
+
+/** @param {ask.Model} model @param {AbortSignal} signal */
+async function translate(model, signal) {
+  const fields = { model: model.name, text: $("input").value, decode: settings.chosen() };
+  for await (const begun of ask.followed(fields, signal)) $("output").textContent = begun;
+  $("answer").classList.remove("waiting");
+  if (!model.heads) return;
+  const answer = await ask.explained(fields, signal);
+  await attention.show(answer.attention, signal);
+}
+
+/** @param {ask.Model} model @param {AbortSignal} signal */
+async function classify(model, signal) {
+  const answer = /** @type {ask.Label} */ (await ask.answered(model, $("input").value, signal));
+  $("output").textContent = answer.text;
+  const likely = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
+  $("labels").replaceChildren(...likely.map(([label, probability]) => {
+    const bar = element("i");
+    bar.style.width = `${100 * (probability ?? 0)}%`;
+    return element("li", {}, element("bdi", { textContent: label }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
+  }));
+  $("labels").hidden = false;
+  if (answer.attention) await attention.show(answer.attention, signal);
+}
+
+/** @param {ask.Model} model @param {AbortSignal} signal */
+async function tag(model, signal) {
+  const answer = /** @type {ask.Tagged} */ (await ask.answered(model, $("input").value, signal));
+  $("output").replaceChildren(...answer.words.flatMap((word, n) => {
+    const mark = element("rt", { textContent: answer.tags[n] === "O" ? "" : answer.tags[n] });
+    return [element("ruby", {}, word, mark), " "];
+  }));
+  if (answer.attention) await attention.show(answer.attention, signal);
+}
+
+export const ANSWERS = { translate, classify, tag };
