@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from regard.data.vocabulary import TokenizerConfig
 from regard.decode import DecodeConfig
 from regard.layers.block import BlockConfig
-from regard.models import ClassifierConfig, RNNConfig, TransformerConfig
+from regard.models import ClassifierConfig, RNNConfig, TaggerConfig, TransformerConfig
 from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsConfig
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
-from regard.tasks import ClassifyConfig, TranslateConfig
+from regard.tasks import ClassifyConfig, TagConfig, TranslateConfig
 from regard.training.config import TrainConfig
 
 PAGE = Path(__file__).with_name("recipe.md")
@@ -41,8 +41,9 @@ SECTIONS = (
     Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
     Section('`[task]` with `kind = "translate"`', TranslateConfig, "A text in, a text out."),
     Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
-    Section("`[task.tokenizer]`", TokenizerConfig, "Learnt from the training data; both tasks have one."),
-    Section("`[task.decode]`", DecodeConfig, "How a translator searches; a classifier has none."),
+    Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
+    Section("`[task.tokenizer]`", TokenizerConfig, "Learnt from the training data; every task has one."),
+    Section("`[task.decode]`", DecodeConfig, "How a translator searches; other tasks have none."),
     Section(
         '`[model]` with `kind = "transformer"`',
         TransformerConfig,
@@ -52,11 +53,16 @@ SECTIONS = (
     Section(
         "A Transformer layer",
         BlockConfig,
-        "These stand in `[model]` of a `transformer`, and in `[model.encoder]` of a classifier that has one.",
+        "These stand in `[model]` of a `transformer`, and in `[model.encoder]` where that is one.",
     ),
     Section('`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`."),
     Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
-    Section('`[model.encoder]` with `kind = "rnn"`', RNNEncoderConfig, "A classifier's default encoder."),
+    Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
+    Section(
+        '`[model.encoder]` with `kind = "rnn"`',
+        RNNEncoderConfig,
+        "The default encoder; a tagger's has `d_hidden` 256 and `dropout` 0.5 unless told.",
+    ),
     Section(
         '`[model.encoder]` with `kind = "transformer"`',
         TransformerEncoderConfig,
@@ -92,6 +98,9 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "tokenizer": "how text becomes pieces",
         "label_smoothing": "share of the target probability spread evenly over the labels",
     },
+    TagConfig: {
+        "tokenizer": "how words become pieces",
+    },
     TokenizerConfig: {
         "kind": "byte-pair encoding, unigram, WordPiece, characters, or whole words",
         "vocab_size": "upper bound for all pieces, the 256 bytes of `bpe` and `unigram` included",
@@ -126,6 +135,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "encoder": "what reads the text",
         "pooling": "many states to one: by additive attention, the first, or the mean",
     },
+    TaggerConfig: {"encoder": "what reads the text"},
     RNNEncoderConfig: {
         "cell": CELL,
         "d_embed": "width of an embedded piece",

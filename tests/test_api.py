@@ -1,7 +1,7 @@
 """The public face: from files to a run folder, to predictions, scores and explanations."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tiny import (
     mirrored,
     planted,
     rnn,
+    tagging,
     transformer,
     translating,
     untrained,
@@ -90,17 +91,18 @@ def test_overrides_of_a_recipe_object_are_not_silently_lost(tmp_path: Path) -> N
         regard.train(translating(tmp_path), "seed=3", quiet=True)
 
 
-def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", [translating, tagging])
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, made: Callable[..., regard.Recipe]) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for folder in (whole, parts):
         folder.mkdir()
     plan = {"eval_every": 2, "average": 2}
-    expected = regard.train(translating(whole, **plan, max_steps=8), quiet=True)
-    with prepare(translating(parts, **plan, max_steps=8)) as half:
+    expected = regard.train(made(whole, **plan, max_steps=8), quiet=True)
+    with prepare(made(parts, **plan, max_steps=8)) as half:
         for event in half.events():
             if isinstance(event, Saved) and event.step == 4:
                 break
-    resumed = regard.train(translating(parts, **plan, max_steps=8), quiet=True)
+    resumed = regard.train(made(parts, **plan, max_steps=8), quiet=True)
     left, right = (load_file(folder / "run" / "model" / "model.safetensors") for folder in (whole, parts))
     assert all(torch.equal(left[name], right[name]) for name in left)
     assert resumed.metrics["scores"] == expected.metrics["scores"]

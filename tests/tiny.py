@@ -15,10 +15,11 @@ import regard
 from regard.api import Trained
 from regard.data.source import Row
 from regard.data.tokenizer import EOS
-from regard.models import ClassifierConfig, Dims, RNNConfig, RNNSeq2Seq, TransformerConfig
-from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from regard.models import ClassifierConfig, Dims, RNNConfig, RNNSeq2Seq, TaggerConfig, TransformerConfig
+from regard.tasks import Classify, ClassifyConfig, Tag, TagConfig, Translate, TranslateConfig
 
-DIMS = Dims(source_vocab=17, target_vocab=19, classes=5)
+TAGS = ("B-LOC", "B-ORG", "B-PER", "I-LOC", "I-ORG", "I-PER", "O")
+DIMS = Dims(source_vocab=17, target_vocab=19, classes=5, tags=TAGS)
 JOINT = Dims(source_vocab=19, target_vocab=19, joint=True)
 FIRST = 4
 """The first id that is not a special piece."""
@@ -43,6 +44,11 @@ ENCODERS: dict[str, dict[str, Any]] = {
 def classifier(kind: str, pooling: str = "attention", **changes: Any) -> ClassifierConfig:
     encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind] | changes
     return ClassifierConfig.model_validate({"encoder": encoder, "pooling": pooling, "dropout": 0.0})
+
+
+def tagger(kind: str, *, crf: bool = True, **changes: Any) -> TaggerConfig:
+    encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind] | changes
+    return TaggerConfig.model_validate({"encoder": encoder, "crf": crf, "dropout": 0.0})
 
 
 def stirred(model: nn.Module) -> nn.Module:
@@ -78,6 +84,12 @@ class Inputs:
     @property
     def texts(self) -> tuple[Tensor, Tensor]:
         return self.source_BK, self.lengths_B
+
+    @property
+    def words(self) -> tuple[Tensor, Tensor]:
+        """Every piece a word: where it stands, and whether it is one."""
+        at_BN = torch.arange(self.source_BK.numel()).view_as(self.source_BK)
+        return at_BN, torch.arange(at_BN.shape[1]) < self.lengths_B[:, None]
 
     @property
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -124,6 +136,21 @@ def planted(folder: Path, n_lines: int, name: str = "train", *, longest: int = 5
     return [str(path)]
 
 
+def named(folder: Path, n_lines: int, name: str = "train", *, longest: int = 6, seed: int = 1) -> list[str]:
+    """A CoNLL file: of two planted words in a row, the first begins a span and the second goes on with it."""
+    rng = random.Random(f"{name} {seed}")
+    lines: list[str] = []
+    for _ in range(n_lines):
+        before = "O"
+        for word in rng.choices(WORDS, k=rng.randint(1, longest)):
+            before = "O" if word not in PLANTED else "B-TREE" if before == "O" else "I-TREE"
+            lines.append(f"{word} {before}")
+        lines.append("")
+    path = folder / f"{name}.conll"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return [str(path)]
+
+
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
 
 
@@ -160,15 +187,30 @@ def classifying(folder: Path, **train: Any) -> regard.Recipe:
     return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
 
 
+def tagging(folder: Path, **train: Any) -> regard.Recipe:
+    data = {
+        "train": named(folder, 43),
+        "valid": named(folder, 7, "valid"),
+        "test": named(folder, 5, "test"),
+    }
+    return recipe(folder, data, tagger("rnn").model_dump(), "tag", **train)
+
+
 def untrained(config: Any, **changes: Any) -> Trained:
-    """A translator or classifier with random weights: enough to look at."""
+    """A translator, classifier or tagger with random weights: enough to look at."""
     rows = [
-        Row({"text": text, "label": label, "source": text, "target": text[::-1]}, "x", 1)
+        Row(
+            {"text": text, "label": label, "source": text, "target": text[::-1], "tags": "O O B-X I-X O"},
+            "x",
+            1,
+        )
         for text, label in (("the grey heron stands still", "bird"), ("fog lies on the river", "weather"))
     ]
     task: Any
     if config.kind == "classifier":
         task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
+    elif config.kind == "tagger":
+        task = Tag.fit(TagConfig.model_validate({"tokenizer": TOKENIZER} | changes), rows)
     else:
         settings = {"tokenizer": TOKENIZER, "max_length": 200} | changes
         task = Translate.fit(TranslateConfig.model_validate(settings), rows)

@@ -41,6 +41,8 @@ class Evaluation:
     metrics: dict[str, float]
     signatures: dict[str, str]
     n_examples: int
+    by_kind: dict[str, dict[str, float]]
+    """Scores of each kind of answer, where the task has kinds: spans of a tagger, or its tags."""
 
 
 @dataclass
@@ -155,7 +157,7 @@ class Trained:
         roles = {role: (columns or {}).get(role) for role in task.roles}
         examples = task.encode(list(read_rows(files, roles, encoding=encoding)))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
-        return Evaluation(metrics, tally.signatures(), len(examples))
+        return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind())
 
     def explain(self, text: str, answer: Any = None, **decode: Any) -> Explanation:
         """What the model attended to while it answered, and how far that may be trusted.

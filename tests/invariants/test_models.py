@@ -14,12 +14,12 @@ from torch.func import functional_call
 from regard.attention import Trace, sites, tapped
 from regard.decode import Draw, Rules, beam, walk
 from regard.layers.heads import smoothed_cross_entropy
-from regard.models import ClassifierConfig, Dims, RNNConfig, TransformerConfig
+from regard.models import ClassifierConfig, Dims, RNNConfig, TaggerConfig, TransformerConfig
 from regard.store import load_model, save_model
-from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
-from tiny import DIMS, JOINT, Inputs, classifier, inputs, rnn, stirred, transformer
+from regard.tasks import Classify, ClassifyConfig, Tag, TagConfig, Translate, TranslateConfig
+from tiny import DIMS, JOINT, TAGS, Inputs, classifier, inputs, rnn, stirred, tagger, transformer
 
-Config = TransformerConfig | RNNConfig | ClassifierConfig
+Config = TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig
 
 TRANSLATORS: dict[str, tuple[Config, Dims]] = {
     f"transformer-{position}-{norm}": (transformer(position=position, norm=norm), DIMS)
@@ -70,7 +70,14 @@ CLASSIFIERS |= {
     for position in ("learned", "rotary", "relative", "alibi", "none")
 }
 CLASSIFIERS["classifier-rnn-one-way"] = (classifier("rnn", bidirectional=False, cell="gru"), DIMS)
-MODELS = TRANSLATORS | CLASSIFIERS
+TAGGERS: dict[str, tuple[Config, Dims]] = {
+    f"tagger-{encoder}{'-crf' * crf}": (tagger(encoder, crf=crf), DIMS)
+    for encoder in ("transformer", "rnn", "words")
+    for crf in (True, False)
+}
+MODELS = TRANSLATORS | CLASSIFIERS | TAGGERS
+LEGAL = ("B-LOC", "I-LOC", "O", "B-PER", "B-ORG", "I-ORG", "I-ORG")
+"""As many tags as the longest input has words; so is every beginning of it."""
 
 
 def each(models: dict[str, tuple[Config, Dims]]) -> pytest.MarkDecorator:
@@ -82,13 +89,20 @@ def made(config: Config, dims: Dims) -> tuple[nn.Module, Inputs]:
 
 
 def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
-    """Logits: (B, T, V) of a translator, (B, C) of a classifier."""
+    """Logits: (B, T, V) of a translator, (B, C) of a classifier; a tagger's probabilities: (B, 7, C)."""
+    if isinstance(config, TaggerConfig):
+        at_BN, keep_BN = given.words
+        likely_BNC = model.marginals(model.scores(*given.texts, at_BN), keep_BN)
+        return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - at_BN.shape[1]))
     if isinstance(config, ClassifierConfig):
         return model(*given.texts)
     return model(*given.pairs).view(*given.target_BT.shape, -1)
 
 
 def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
+    if isinstance(config, TaggerConfig):
+        legal_N = torch.tensor([TAGS.index(tag) for tag in LEGAL])
+        return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
     if isinstance(config, ClassifierConfig):
         return nn.functional.cross_entropy(model(*given.texts), given.target_BT[:, 0] % DIMS.classes)
     keep_BT = torch.arange(given.target_BT.shape[1]) < torch.tensor([5, 2, 1, 3])[:, None]
@@ -202,7 +216,8 @@ def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
     else:
         if config.encoder.kind == "transformer":
             expected += [f"encoder.stack.layers.{i}.self" for i in range(2)]
-        expected += ["pooling.attention"] if config.pooling == "attention" else []
+        if isinstance(config, ClassifierConfig) and config.pooling == "attention":
+            expected.append("pooling.attention")
     assert list(sites(config.build(dims))) == expected
 
 
@@ -227,6 +242,7 @@ class Vocabulary:
 def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.tasks.translate.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.classify.Tokenizer", Vocabulary)
+    monkeypatch.setattr("regard.tasks.tag.Tokenizer", Vocabulary)
 
 
 @each(MODELS)
@@ -237,6 +253,8 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
     task: Any
     if isinstance(config, ClassifierConfig):
         task = Classify(ClassifyConfig(max_length=12), source, [f"label {i}" for i in range(dims.classes)])
+    elif isinstance(config, TaggerConfig):
+        task = Tag(TagConfig(max_length=12), source, dims.tags, "signs")
     else:
         task = Translate(TranslateConfig(joint=dims.joint, max_length=12), source, target)
     save_model(tmp_path / "model", task, task.config, model, config, {})
@@ -276,7 +294,7 @@ def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
     def loss(seed: int) -> float:
         torch.manual_seed(seed)
         changes = {"dropout": 0.3}
-        if isinstance(config, ClassifierConfig):
+        if isinstance(config, ClassifierConfig | TaggerConfig):
             changes["encoder"] = config.encoder.model_copy(update={"dropout": 0.3})
         model = config.model_copy(update=changes).build(dims).train()
         return loss_of(config, model, given).item()
@@ -356,6 +374,11 @@ NAMES: dict[str, tuple[Config, str]] = {
         classifier("rnn", n_layers=1),
         """encoder.embed.weight encoder.recurrent.network.{weight,bias}_{ih,hh}_l0{,_reverse}
         pooling.query_D pooling.attention.score.v_HE pooling.attention.k.weight output.{weight,bias}""",
+    ),
+    "tagger": (
+        tagger("rnn", n_layers=1),
+        """encoder.embed.weight encoder.recurrent.network.{weight,bias}_{ih,hh}_l0{,_reverse}
+        output.{weight,bias} crf.{begin_C,step_CC,end_C}""",
     ),
 }
 

@@ -31,14 +31,16 @@ def emissions() -> torch.Tensor:
 def scored(crf: CRF, emit: torch.Tensor, path: tuple[int, ...]) -> float:
     """Of the tags at one row's kept positions, by hand."""
     begin_C, step_CC, end_C = (weight.detach() for weight in (crf.begin_C, crf.step_CC, crf.end_C))
-    if crf.forbidden_begin_C[path[0]] or crf.forbidden_end_C[path[-1]]:
+    may = crf.allowed
+    if may is not None and not (may.begin_C[path[0]] and may.end_C[path[-1]]):
         return -torch.inf
     score = float(begin_C[path[0]] + end_C[path[-1]])
     for place, tag in enumerate(path):
         score += float(emit[place, tag])
         if place:
             step = path[place - 1], tag
-            score = -torch.inf if crf.forbidden_step_CC[step] else score + float(step_CC[step])
+            allowed = may is None or may.step_CC[step]
+            score = score + float(step_CC[step]) if allowed else -torch.inf
     return score
 
 
@@ -84,7 +86,7 @@ def test_what_is_forbidden_learns_nothing_and_spoils_nothing() -> None:
     for name in ("begin_C", "step_CC", "end_C"):
         gradient = getattr(crf, name).grad
         assert gradient.isfinite().all()
-        assert (gradient[getattr(crf, f"forbidden_{name}")] == 0).all()
+        assert (gradient[~getattr(crf.allowed, name)] == 0).all()
 
 
 def test_a_row_without_positions_costs_nothing() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import regard
 from regard.api import Trained
-from tiny import PLANTED, mirrored, planted
+from tiny import PLANTED, mirrored, named, planted
 
 SEED = time.time_ns() // 1_000_000 % 100_000
 """Printed by pytest when a test fails; write it here to see the failure again."""
@@ -19,7 +19,7 @@ SEED = time.time_ns() // 1_000_000 % 100_000
 
 def learnt(folder: Path, task: dict[str, Any], model: dict[str, Any], n_lines: int, **train: Any) -> Trained:
     print(f"seed = {SEED}")
-    write = planted if task["kind"] == "classify" else mirrored
+    write = {"classify": planted, "tag": named}.get(task["kind"], mirrored)
     data = {
         split: write(folder, n, split, longest=4, seed=SEED)
         for split, n in (("train", n_lines), ("valid", 40), ("test", 80))
@@ -56,3 +56,12 @@ def test_a_classifier_finds_the_planted_word(tmp_path: Path, encoder: str) -> No
         with_reason = [text for text in texts if PLANTED & set(text.split()) and " " in text][:20]
         found = [trained.explain(text).strongest(1)[0][1] for text in with_reason]
         assert sum(word in PLANTED for word in found) > 0.8 * len(with_reason) > 0
+
+
+@pytest.mark.parametrize("crf", [True, False], ids=["crf", "alone"])
+def test_a_tagger_finds_the_planted_spans(tmp_path: Path, crf: bool) -> None:
+    """Whether a planted word begins a span or goes on with one depends on the word before it."""
+    encoder = {"kind": "rnn", "d_embed": 16, "d_hidden": 32, "dropout": 0.1}
+    model = {"kind": "tagger", "crf": crf, "dropout": 0.1, "encoder": encoder}
+    trained = learnt(tmp_path, {"kind": "tag"}, model, 600, max_steps=250, lr=1e-2, warmup=10)
+    assert trained.metrics["scores"]["test"]["f1"] > 90

@@ -19,6 +19,7 @@ CHECKS = [
 OPERATIONS = {
     "/v1/translate": "POST",
     "/v1/classify": "POST",
+    "/v1/tag": "POST",
     "/v1/explain": "POST",
     "/v1/models": "GET",
     "/health": "GET",

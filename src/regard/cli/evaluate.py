@@ -2,10 +2,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Others, Run, columns, files_and_settings
 from regard.errors import RunError
+from regard.plain import printable
 
 
 def evaluate(
@@ -44,12 +47,29 @@ def evaluate(
                 "scores": found.metrics,
                 "signatures": found.signatures,
             }
+            | ({"by_kind": found.by_kind} if found.by_kind else {})
         )
         return
     console.line(f"{', '.join(files)}: {found.n_examples:,} rows")
     console.scores({"": found.metrics})
     for name, signature in found.signatures.items():
         console.line(f"{name}: {signature}", "dim")
+    if found.by_kind:
+        console.OUT.print()
+        console.OUT.print(_table(found.by_kind))
+
+
+def _table(by_kind: dict[str, dict[str, float]]) -> Table:
+    """A row for each kind: `LOC  f1 91.20  precision …  n 120`."""
+    names = list(next(iter(by_kind.values())))
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    for name in names:
+        table.add_column(name, justify="right")
+    for kind, scores in by_kind.items():
+        cells = (f"{scores[name]:,.0f}" if name == "n" else f"{scores[name]:.2f}" for name in names)
+        table.add_row(Text(printable(kind)), *cells)
+    return table
 
 
 def _layout(run: Path, files: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 
 from regard.cli import console
 from regard.cli.arguments import Others, Run, Settings, search_settings
-from regard.cli.texts import file_texts, layout
+from regard.cli.texts import file_settings, file_texts, layout
 from regard.errors import DataError
 from regard.plain import one_line, printable
 
@@ -29,7 +29,7 @@ def predict(
             "--file",
             "-f",
             metavar="FILE",
-            help="Texts to answer: one a line, or a .csv, .tsv, .jsonl like the training data; or .gz.",
+            help="Texts to answer: one a line, or a file like the training data; or .gz.",
         ),
     ] = None,
     encoding: Annotated[
@@ -64,7 +64,7 @@ def predict(
         lines = partial(file_texts, file, *layout(run, file, trained.task.roles[0], encoding))
     else:
         lines = partial(_typed_texts, encoding or "utf-8")
-    search = search_settings(settings or ())
+    search = file_settings(file or "") | search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     if engine != "builtin":
         console.line(f"answered by {trained.answered_by(**search)}", "dim", console=console.ERR)
@@ -115,7 +115,8 @@ def _answers(
 
 def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:
     config = trained.task_config
-    return config.kind == "translate" and config.decode.n_best == 1 and "n_best" not in search
+    decode = getattr(config, "decode", None)
+    return decode is not None and decode.n_best == 1 and "n_best" not in search
 
 
 def _shown(telling: Generator[str, None, "Prediction"]) -> "Prediction":

@@ -29,3 +29,10 @@ def file_texts(file: str, column: "dict[str, Column | None]", encoding: str) -> 
         return lines(file, encoding=encoding)
     (role,) = column
     return (row.fields[role] for row in read_rows([file], column, encoding=encoding))
+
+
+def file_settings(file: str) -> dict[str, str]:
+    """What is known of a file's texts: those of CoNLL are cut into words already."""
+    from regard.data.source import file_format
+
+    return {"split": "spaces"} if file_format(file) == "conll" else {}

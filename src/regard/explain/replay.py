@@ -14,8 +14,8 @@ from regard.attention.tap import Trace, sites, tapped
 from regard.data.source import rows_of
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Axis, Explanation
-from regard.explain.trust import rate
-from regard.tasks.task import Task, evaluating
+from regard.explain.trust import MEASURED, measured, rate
+from regard.tasks.task import Picture, Task, evaluating
 
 MAX_MEASURED = 128
 """Pieces of the longest input whose maps are rated; beyond it the reader's patience would end."""
@@ -35,40 +35,59 @@ def explain(
     (example,) = task.encode(rows_of([text], task.roles[0]))
     if not task.usable_input(example):
         raise DataError("there is nothing to explain: the text is empty")
-    if not sites(model):
-        raise DataError(f"there is nothing to show: {description} has no attention")
     with evaluating(model):
         if prediction is None:
             (prediction,) = task.predict(model, task.collate([example]).to(device))
         batch = task.force(example, prediction).to(device)
-        traces = {name: Trace() for name in sites(model)}
-        with tapped(model, traces.get):
-            told_T = task.replay(model, batch)[0]
         grounds = {
             name: Axis(ground.name, ground.labels)
             for name, ground in task.grounds(example, prediction).items()
         }
-        maps = []
-        for site, trace in traces.items():
-            title, rows, columns = task.site_grounds(site)
-            weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
-            maps.append(AttentionMap(site, title, weights_HQK, grounds[rows], grounds[columns]))
-        looks_out = [
-            m for m in maps if m.columns is grounds[task.input_ground] and m.rows is not m.columns
-        ] or maps
-        main, trust = looks_out[-1], None
-        if main.rows is not main.columns and 2 < len(main.columns) <= MAX_MEASURED:
-            change_KT = _changes(task, model, batch, told_T, len(main.columns) - 1)
-            best, trust = rate([m.head(None) for m in looks_out], change_KT)
-            main = looks_out[best]
+        maps, told_T = _attention(task, model, batch, grounds)
+        others = [_map(picture, grounds) for picture in task.pictures(model, batch)]
+        if not maps and not others:
+            raise DataError(f"there is nothing to show: {description} has no attention")
+        given, answer = grounds[task.input_ground], grounds[task.answer_ground]
+        looks_out = [m for m in maps if m.columns is given and m.rows is not given]
+        main, trust = (looks_out or others or maps)[-1], None
+        if (looks_out or others) and 2 < len(given) <= MAX_MEASURED:
+            change_KT = _changes(task, model, batch, told_T, len(given) - 1)
+            if looks_out:
+                best, trust = rate([m.head(None) for m in looks_out], change_KT)
+                main = looks_out[best]
+            else:
+                main, trust = measured(change_KT, answer, given), MEASURED
+                others.insert(0, main)
     return Explanation(
         task=task.kind,
         model=description,
         input=text,
         output=prediction.text,
-        maps=tuple(maps),
+        maps=(*maps, *others),
         main=main.site,
         trust=trust,
+    )
+
+
+def _attention(
+    task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, grounds: dict[str, Axis]
+) -> tuple[list[AttentionMap], Tensor]:
+    """Every attention map of a forced batch of one, and the log-probabilities of what is forced."""
+    traces = {name: Trace() for name in sites(model)}
+    with tapped(model, traces.get):
+        told_T = task.replay(model, batch)[0]
+    maps = []
+    for site, trace in traces.items():
+        title, rows, columns = task.site_grounds(site)
+        weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
+        maps.append(AttentionMap(site, title, weights_HQK, grounds[rows], grounds[columns]))
+    return maps, told_T
+
+
+def _map(picture: Picture, grounds: dict[str, Axis]) -> AttentionMap:
+    weights_1QK = picture.weights_QK[None].float().cpu().numpy()
+    return AttentionMap(
+        picture.site, picture.title, weights_1QK, grounds[picture.rows], grounds[picture.columns]
     )
 
 

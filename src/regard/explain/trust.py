@@ -12,11 +12,27 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explain.explanation import Trust
+from regard.explain.explanation import AttentionMap, Axis, Trust
 
 Floats = NDArray[np.floating]
 
 N_SHUFFLES = 400
+MEASURED = Trust(
+    "Measured, not attended: every input piece was made unknown in turn. A weight is the piece's share of "
+    "all that this changed in the log-probability of a word's answer.",
+    None,
+    "这是测量结果而非注意力：逐个把输入词元换成未知词元；权重是它引起的对数概率变化在全部变化中所占的比例。",
+)
+"""Of a map that `measured` made."""
+
+
+def measured(change_KT: Floats, answer: Axis, given: Axis) -> AttentionMap:
+    """Which pieces spoke for each part of an answer, where no attention says it."""
+    share_TK = np.abs(change_KT.T)
+    total_T1 = share_TK.sum(1, keepdims=True)
+    share_TK = np.divide(share_TK, total_T1, out=np.zeros_like(share_TK), where=total_T1 > 0)
+    ended_TK = np.pad(share_TK, ((0, 0), (0, 1)))  # the end of the text is never left out
+    return AttentionMap("left-out", "left out: answer → text", ended_TK[None], answer, given)
 
 
 def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:

@@ -16,7 +16,7 @@ from regard.errors import RunError, did_you_mean
 from regard.export import ct2, here, hf, onnx
 from regard.export.parity import ENOUGH, Answer, Comparison, Engine, Report, Tick, compare, require
 from regard.models import ModelConfig, RNNSeq2Seq, Transformer, TransformerConfig
-from regard.tasks import AnyTask, Classify, Translate
+from regard.tasks import AnyTask, Classify, Tag, Translate
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
 
@@ -112,6 +112,8 @@ class _Job:
     def _write(self, folder: Path, sizes: Sequence[int], *, int8: bool) -> tuple[Engine, Engine]:
         """The folder, and both sides ready to be compared."""
         task, model, config = self.task, self.model, self.config
+        if isinstance(task, Tag):
+            raise RunError(f"{self.to}: taggers are not exported yet; regard serve answers over HTTP")
         if isinstance(task, Classify) and self.to == "onnx":
             onnx.write_classifier(task, model, folder)
             return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)

@@ -5,8 +5,9 @@ to begin with, what can be wrong with its rows, what a server answers. The table
 from regard.kinds.classify import CLASSIFY
 from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
+from regard.kinds.tag import TAG
 from regard.kinds.translate import TRANSLATE
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG)}
 
 __all__ = ["KINDS", "Answer", "Guess", "Kind"]

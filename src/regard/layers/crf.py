@@ -36,21 +36,12 @@ class _Chain:
 
 
 class CRF(nn.Module):
-    forbidden_begin_C: Tensor
-    forbidden_step_CC: Tensor
-    forbidden_end_C: Tensor
-
     def __init__(self, n_tags: int, allowed: Allowed | None = None) -> None:
         super().__init__()
         self.begin_C = nn.Parameter(torch.empty(n_tags))
         self.step_CC = nn.Parameter(torch.empty(n_tags, n_tags))
         self.end_C = nn.Parameter(torch.empty(n_tags))
-        for name in ("begin_C", "step_CC", "end_C"):
-            weight = getattr(self, name)
-            forbidden = torch.zeros(weight.shape, dtype=torch.bool)
-            if allowed is not None:
-                forbidden = ~getattr(allowed, name)
-            self.register_buffer(f"forbidden_{name}", forbidden, persistent=False)
+        self.allowed = allowed
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -82,11 +73,22 @@ class CRF(nn.Module):
             1, chain.order_BT[..., None].expand_as(found_BTC), found_BTC
         )
 
-    def _chain(self, emit_BTC: Tensor, keep_BT: Tensor) -> _Chain:
+    def weights(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What beginning, steps and ending score; −∞ forbids."""
+        if self.allowed is None:
+            return self.begin_C, self.step_CC, self.end_C
         begin_C, step_CC, end_C = (
-            getattr(self, name).masked_fill(getattr(self, f"forbidden_{name}"), -torch.inf)
-            for name in ("begin_C", "step_CC", "end_C")
+            torch.where(may.to(weight.device), weight, -torch.inf)
+            for may, weight in (
+                (self.allowed.begin_C, self.begin_C),
+                (self.allowed.step_CC, self.step_CC),
+                (self.allowed.end_C, self.end_C),
+            )
         )
+        return begin_C, step_CC, end_C
+
+    def _chain(self, emit_BTC: Tensor, keep_BT: Tensor) -> _Chain:
+        begin_C, step_CC, end_C = self.weights()
         order_BT = (~keep_BT).to(torch.uint8).argsort(dim=1, stable=True)
         lengths_B = keep_BT.sum(1)
         emit_BTC = emit_BTC.gather(1, order_BT[..., None].expand_as(emit_BTC))

@@ -56,6 +56,7 @@ class RNNEncoderConfig(Config):
     n_layers: int = Field(1, ge=1, le=512)
     bidirectional: bool = True
     dropout: float = Field(0.3, ge=0, lt=1)
+    word_dropout: float = Field(0.0, ge=0, lt=1, description="hides whole pieces in training")
 
     @property
     def d_out(self) -> int:
@@ -68,7 +69,13 @@ class RNNEncoderConfig(Config):
 class RNNEncoder(nn.Module):
     def __init__(self, config: RNNEncoderConfig, n_tokens: int) -> None:
         super().__init__()
-        self.embed = Embed(n_tokens, config.d_embed, scale=False, dropout=config.dropout)
+        self.embed = Embed(
+            n_tokens,
+            config.d_embed,
+            scale=False,
+            dropout=config.dropout,
+            word_dropout=config.word_dropout,
+        )
         self.recurrent = Recurrent(
             config.cell,
             config.d_embed,

@@ -1,6 +1,8 @@
 """A tagger: an encoder, a score for each tag at each word, and perhaps a CRF over them.
 
-The CRF knows which tags may follow one another (see tags.py) and learns how likely it is that they do.
+A word is what the encoder says at its first piece. Words may stand in several windows of a long sentence; the
+scores are put together before the CRF sees them, so that it goes over the whole sentence. It knows which tags
+may follow one another (see tags.py) and learns how likely it is that they do.
 """
 
 from itertools import product
@@ -45,38 +47,49 @@ class Tagger(nn.Module):
         self.output = Linear(config.encoder.d_out, len(dims.tags))
         self.crf = CRF(len(dims.tags), allowed(dims.tags)) if config.crf else None
 
-    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, keep_BT: Tensor, tags_BT: Tensor) -> Tensor:
-        """The sum over rows of −log p of their tags, at the kept positions."""
-        scores_BTC = self.scores(tokens_BT, lengths_B)
+    def forward(
+        self, tokens_RT: Tensor, lengths_R: Tensor, at_BN: Tensor, keep_BN: Tensor, tags_BN: Tensor
+    ) -> Tensor:
+        """The sum over sentences of −log p of their tags."""
+        scores_BNC = self.scores(tokens_RT, lengths_R, at_BN)
         if self.crf is not None:
-            cost: Tensor = self.crf(scores_BTC, keep_BT, tags_BT).sum()
+            cost: Tensor = self.crf(scores_BNC, keep_BN, tags_BN).sum()
             return cost
-        return F.cross_entropy(scores_BTC[keep_BT], tags_BT[keep_BT], reduction="sum")
+        return F.cross_entropy(scores_BNC[keep_BN], tags_BN[keep_BN], reduction="sum")
 
-    def scores(self, tokens_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        scores_BTC: Tensor = self.output(self.dropout(self.encoder(tokens_BT, lengths_B)))
-        return scores_BTC
+    def scores(self, tokens_RT: Tensor, lengths_R: Tensor, at_BN: Tensor) -> Tensor:
+        """scores_BNC of sentences' words, found at these places among all pieces of all windows."""
+        states_RTD = self.encoder(tokens_RT, lengths_R)
+        scores_BNC: Tensor = self.output(self.dropout(states_RTD.flatten(0, 1)[at_BN]))
+        return scores_BNC
 
-    def best(self, scores_BTC: Tensor, keep_BT: Tensor, n: int = 1) -> tuple[Tensor, Tensor]:
-        """The likeliest sequences, tags_BNT, and their log-probabilities; NO_TAG where nothing is kept."""
+    def best(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:
+        """The likeliest tags_BN; NO_TAG where no word is."""
         if self.crf is not None:
-            return self.crf.best(scores_BTC, keep_BT, n)
-        log_prob_BT, tags_BT = scores_BTC.log_softmax(-1).max(-1)
-        return tags_BT.masked_fill(~keep_BT, NO_TAG)[:, None], (log_prob_BT * keep_BT).sum(1, keepdim=True)
+            return self.crf.best(scores_BNC, keep_BN)[0][:, 0]
+        return scores_BNC.argmax(-1).masked_fill(~keep_BN, NO_TAG)
 
-    def marginals(self, scores_BTC: Tensor, keep_BT: Tensor) -> Tensor:
-        """How likely each tag is at each kept position."""
+    def marginals(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:
+        """How likely each tag is at each word, whatever the others are."""
         if self.crf is not None:
-            return self.crf.marginals(scores_BTC, keep_BT)
-        return scores_BTC.softmax(-1) * keep_BT[..., None]
+            return self.crf.marginals(scores_BNC, keep_BN)
+        return scores_BNC.softmax(-1) * keep_BN[..., None]
+
+    def transitions(self) -> Tensor | None:
+        """step_CC: how likely each tag is after each other, if words said nothing; None without a CRF."""
+        return None if self.crf is None else self.crf.weights()[1].softmax(-1)
 
 
 def allowed(names: tuple[str, ...]) -> Allowed | None:
-    """What the scheme of these tags allows; None if they have none."""
+    """What the scheme of these tags allows; None if they have none.
+
+    On the processor whatever is being built, as an outline of the model needs it too.
+    """
     found = tags.scheme(names)
     if found is None:
         return None
     begin = [tags.may_follow(found, None, name) for name in names]
     end = [tags.may_follow(found, name, None) for name in names]
     steps = [tags.may_follow(found, *pair) for pair in product(names, repeat=2)]
-    return Allowed(torch.tensor(begin), torch.tensor(steps).view(len(names), -1), torch.tensor(end))
+    begin_C, step_N, end_C = (torch.tensor(part, device="cpu") for part in (begin, steps, end))
+    return Allowed(begin_C, step_N.view(len(names), -1), end_C)

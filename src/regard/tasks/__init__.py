@@ -5,11 +5,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from regard.tasks.classify import Classify, ClassifyConfig
+from regard.tasks.tag import Tag, TagConfig
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate, TranslateConfig
 
-TaskConfig = Annotated[TranslateConfig | ClassifyConfig, Field(discriminator="kind")]
-TASKS: dict[str, type[Translate] | type[Classify]] = {"translate": Translate, "classify": Classify}
+TaskConfig = Annotated[TranslateConfig | ClassifyConfig | TagConfig, Field(discriminator="kind")]
+TASKS: dict[str, type[Translate] | type[Classify] | type[Tag]] = {
+    task.kind: task for task in (Translate, Classify, Tag)
+}
 
 AnyTask = Task[Any, Any, Any, Any]
 
@@ -18,6 +21,8 @@ __all__ = [
     "AnyTask",
     "Classify",
     "ClassifyConfig",
+    "Tag",
+    "TagConfig",
     "Task",
     "TaskConfig",
     "Translate",

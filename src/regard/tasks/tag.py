@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,141 +17,96 @@ from regard.config import Config
 from regard.data.examples import Ints, Kept
 from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
-from regard.data.source import Row
+from regard.data.source import Row, word_where
 from regard.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig
+from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
-from regard.metrics.spans import span_f1
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, padded, without_each
+from regard.tasks.tagged import Tagged, TagTally
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
+from regard.tasks.windows import windows
 
-Units = Literal["words", "characters"]
-WORDS = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
-"""What a text without marked words is cut into: words, and every sign by itself."""
-CHARACTERS = re.compile(r"\S")
+Split = Literal["auto", "characters", "signs", "spaces"]
+CUTS = {
+    "characters": re.compile(r"\S"),
+    "signs": re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]"),
+    "spaces": re.compile(r"\S+"),
+}
 MOST_TAGS = 1000
 
 
 class TagConfig(Config):
     kind: Literal["tag"] = "tag"
     tokenizer: TokenizerConfig = TokenizerConfig()
-    units: Units | Literal["auto"] = Field(
-        "auto", description="what carries a tag; auto: characters if all of the training data's words are"
+    split: Split = Field(
+        "auto",
+        description="how a text without tags becomes words: characters; words, with every sign by itself "
+        "(signs); at spaces only; auto: characters if all words of the training data are, else signs",
     )
-    max_length: int = Field(256, ge=4, description="pieces; longer sentences are cut at a word")
+    illegal: Literal["refuse", "skip"] = Field(
+        "refuse", description="sentences whose tags their scheme forbids; skip leaves them out of training"
+    )
+    max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`tokens` end with EOS; the tag of a word belongs to its first piece, whose place is in `heads`."""
-
     row: Row
     tokens: Ints
-    heads: Ints
+    n_pieces: Ints
+    """Of each word."""
     tags: Ints
-    """Of every word; none when unknown."""
+    """Of each word; none when unknown."""
     cut: bool = False
+    illegal: bool = False
 
 
 @dataclass(frozen=True)
 class Sentences:
-    tokens_BT: Tensor
-    lengths_B: Tensor
-    keep_BT: Tensor
-    """The first pieces of words."""
-    tags_BT: Tensor
+    tokens_RT: Tensor
+    """Windows of all sentences, one after another, each with EOS at its end."""
+    lengths_R: Tensor
+    at_BN: Tensor
+    """Where the first piece of each word stands among all of tokens_RT."""
+    keep_BN: Tensor
+    tags_BN: Tensor
     examples: tuple[Sentence, ...]
 
     @property
     def counts(self) -> dict[str, int]:
-        return {"words": int(self.keep_BT.sum())}
+        return {"words": int(self.keep_BN.sum())}
 
     def to(self, device: torch.device) -> Self:
         return replace(
             self,
-            tokens_BT=self.tokens_BT.to(device),
-            lengths_B=self.lengths_B.to(device),
-            keep_BT=self.keep_BT.to(device),
-            tags_BT=self.tags_BT.to(device),
+            tokens_RT=self.tokens_RT.to(device),
+            lengths_R=self.lengths_R.to(device),
+            at_BN=self.at_BN.to(device),
+            keep_BN=self.keep_BN.to(device),
+            tags_BN=self.tags_BN.to(device),
         )
-
-
-@dataclass(frozen=True)
-class Tagged:
-    """Words in their order; `spans` is empty where tags mark none."""
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    places: tuple[tuple[int, int], ...]
-    """Of each word in the text."""
-    probabilities: tuple[float, ...]
-    """Of each word's tag, whatever the others are."""
-    input: str
-    cut: bool = False
-
-    @property
-    def spans(self) -> list[dict[str, Any]]:
-        if tags.scheme(self.tags) is None:
-            return []
-        return [
-            {
-                "text": self.input[self.places[start][0] : self.places[end - 1][1]],
-                "kind": kind,
-                "start": self.places[start][0],
-                "end": self.places[end - 1][1],
-            }
-            for start, end, kind in tags.spans(self.tags)
-        ]
-
-    @property
-    def text(self) -> str:
-        return " ".join(f"{word}/{tag}" for word, tag in zip(self.words, self.tags, strict=True))
-
-    def to_json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = {
-            "words": list(self.words),
-            "tags": list(self.tags),
-            "probabilities": [round(p, 4) for p in self.probabilities],
-        }
-        if self.spans:
-            answer["spans"] = self.spans
-        return answer | ({"input_cut": True} if self.cut else {})
-
-
-@dataclass(frozen=True)
-class TagTally:
-    predicted: list[tuple[str, ...]] = field(default_factory=list)
-    gold: list[tuple[str, ...]] = field(default_factory=list)
-
-    def __add__(self, other: "TagTally") -> "TagTally":
-        return TagTally(self.predicted + other.predicted, self.gold + other.gold)
-
-    def metrics(self) -> dict[str, float]:
-        pairs = [
-            pair for both in zip(self.predicted, self.gold, strict=True) for pair in zip(*both, strict=True)
-        ]
-        found = {"accuracy": 100 * sum(said == right for said, right in pairs) / max(1, len(pairs))}
-        if tags.scheme({tag for sentence in self.gold for tag in sentence} | {"B"}) is None:
-            return found
-        return {name: 100 * value for name, value in span_f1(self.predicted, self.gold).items()} | found
-
-    def signatures(self) -> dict[str, str]:
-        return {}
 
 
 class Tag:
     kind: ClassVar[str] = "tag"
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
+    models: ClassVar[tuple[str, ...]] = ("tagger",)
     input_ground: ClassVar[str] = "text"
+    answer_ground: ClassVar[str] = "answer"
 
-    def __init__(self, config: TagConfig, tokenizer: Tokenizer, names: Sequence[str], units: Units) -> None:
-        self.config, self.tokenizer, self.names, self.units = config, tokenizer, tuple(names), units
+    def __init__(self, config: TagConfig, tokenizer: Tokenizer, names: Sequence[str], split: Split) -> None:
+        self.config, self.tokenizer, self.names, self.split = config, tokenizer, tuple(names), split
         self.scheme = tags.scheme(self.names)
         self.dims = Dims(source_vocab=len(tokenizer), tags=self.names)
 
     @property
     def metric(self) -> str:
         return "accuracy" if self.scheme is None else "f1"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.names
 
     @classmethod
     def fit(cls, config: TagConfig, rows: Iterable[Row]) -> Self:
@@ -161,7 +116,7 @@ class Tag:
         def texts() -> Iterator[str]:
             nonlocal characters
             for row in rows:
-                words, own = _words_and_tags(row)
+                words, own = words_and_tags(row)
                 names.update(own)
                 characters = characters and all(len(word) == 1 for word in words)
                 if len(names) > MOST_TAGS:
@@ -173,9 +128,11 @@ class Tag:
 
         learnt_from = sampled(texts())
         if len(names) < 2:
-            raise DataError(f"the training data have only one tag ({', '.join(names)}); nothing can be learnt")
-        units: Units = config.units if config.units != "auto" else "characters" if characters else "words"
-        return cls(config, Tokenizer.train(config.tokenizer, learnt_from), sorted(names), units)
+            raise DataError(
+                f"the training data have only one tag ({', '.join(names)}); a tagger needs at least two"
+            )
+        split = config.split if config.split != "auto" else "characters" if characters else "signs"
+        return cls(config, Tokenizer.train(config.tokenizer, learnt_from), sorted(names), split)
 
     @property
     def rows_together(self) -> int:
@@ -185,12 +142,17 @@ class Tag:
     def tokenizers(self) -> dict[str, Tokenizer]:
         return {"text": self.tokenizer}
 
-    def searching(self, **changes: Any) -> Self:
-        raise RecipeError(f"{next(iter(changes))}: a tagger does not search, so it has no such setting")
+    def searching(self, *, split: str | None = None, **changes: Any) -> Self:
+        """A tagger does not search, but it may be told how to cut texts into words."""
+        if changes:
+            raise RecipeError(f"{next(iter(changes))}: a tagger has no such setting; it has split")
+        if split not in CUTS:
+            raise RecipeError(f"split: unknown {split!r}{did_you_mean(str(split), CUTS)}")
+        return type(self)(self.config, self.tokenizer, self.names, split)  # type: ignore[arg-type]
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
-        known = {"units": self.units, "tags": self.names}
+        known = {"split": self.split, "tags": self.names}
         (folder / "tags.json").write_text(json.dumps(known, ensure_ascii=False, indent=1), "utf-8")
 
     @classmethod
@@ -198,17 +160,19 @@ class Tag:
         path = folder / "tags.json"
         try:
             known = json.loads(path.read_text("utf-8"))
-            names, units = known["tags"], known["units"]
+            names, split = known["tags"], known["split"]
         except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
             raise CheckpointError(f"{path}: the tags cannot be read ({error})") from error
         if not (
             isinstance(names, list)
             and all(isinstance(name, str) and name and not UNDECODED.search(name) for name in names)
             and len(set(names)) == len(names) > 1
-            and units in ("words", "characters")
+            and split in CUTS
         ):
-            raise CheckpointError(f"{path}: should hold at least two tags, all different, and their units")
-        return cls(config, Tokenizer.load(folder / "tokenizer.json"), names, units)
+            raise CheckpointError(
+                f"{path}: should hold at least two tags, all different, and how texts are split"
+            )
+        return cls(config, Tokenizer.load(folder / "tokenizer.json"), names, split)
 
     def encode(self, rows: Sequence[Row]) -> list[Sentence]:
         sentences = [self._words(row) for row in rows]
@@ -219,133 +183,166 @@ class Tag:
         ]
 
     def _words(self, row: Row) -> tuple[list[str], list[str]]:
-        if "tags" in row.fields:
-            words, own = _words_and_tags(row)
-            self._check(row, own)
-            return words, own
-        return [word for word, _ in self._found(row.fields["text"])], []
-
-    def _found(self, text: str) -> list[tuple[str, tuple[int, int]]]:
-        """The words of a text that has no tags, and their places."""
-        pattern = CHARACTERS if self.units == "characters" else WORDS
-        return [(match[0], match.span()) for match in pattern.finditer(text)]
-
-    def _check(self, row: Row, own: Sequence[str]) -> None:
-        for tag in own:
+        text = row.fields["text"]
+        if "tags" not in row.fields:
+            return [text[start:end] for start, end in self._places(text)], []
+        words, own = words_and_tags(row)
+        for place, tag in enumerate(own):
             if tag not in self.names:
-                near = did_you_mean(tag, self.names)
-                raise DataError(f"{row.where}: tag {tag!r} does not occur in the training data{near}")
-        if self.scheme is not None and (place := tags.first_fault(self.scheme, own)) is not None:
-            before = own[place - 1] if place else "the beginning"
-            after = own[place] if place < len(own) else "the end of the sentence"
-            raise DataError(
-                f"{row.where}: word {place + 1} of the sentence: {after} cannot stand after {before} in "
-                f"{self.scheme} tags; mend the tags"
-            )
+                where, near = word_where(row, place), did_you_mean(tag, self.names)
+                raise DataError(f"{where}: tag {tag!r} does not occur in the training data{near}")
+        if self.config.illegal == "refuse" and (fault := self._fault(own)) is not None:
+            raise _illegal(str(self.scheme), row, own, fault)
+        return words, own
+
+    def _fault(self, own: Sequence[str]) -> int | None:
+        return None if self.scheme is None else tags.first_fault(self.scheme, own)
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in CUTS[self.split].finditer(text)]
 
     def _sentence(self, row: Row, pieces: list[list[int]], own: Sequence[str]) -> Sentence:
-        ends = np.cumsum([0, *map(len, pieces)])
-        n_words = int((ends[1:] <= self.config.max_length).sum())
-        tokens = [piece for word in pieces[:n_words] for piece in word]
-        ids = [self.names.index(tag) for tag in own[:n_words]]
-        cut = n_words < len(pieces)
-        return Sentence(row, np.array((*tokens, EOS)), ends[:n_words], np.array(ids, np.int64), cut)
+        most = self.config.max_length // 2
+        kept = [word[:most] for word in pieces]
+        return Sentence(
+            row,
+            np.array([piece for word in kept for piece in word], np.int64),
+            np.array([len(word) for word in kept], np.int64),
+            np.array([self.names.index(tag) for tag in own], np.int64),
+            cut=any(len(word) > most for word in pieces),
+            illegal=self._fault(own) is not None,
+        )
 
     def usable(self, example: Sentence) -> bool:
-        return len(example.heads) > 0
+        return self.usable_input(example) and not example.illegal
 
     def usable_input(self, example: Sentence) -> bool:
-        return self.usable(example)
+        return len(example.tokens) > 0
 
     def size(self, example: Sentence) -> tuple[int]:
-        return (len(example.tokens),)
+        return (len(example.tokens) + 1,)
 
     def keep(self, example: Sentence) -> Kept:
-        return example.tokens, example.heads, example.tags
+        return example.tokens, example.n_pieces, example.tags
 
     def revive(self, row: Row, kept: Kept) -> Sentence:
-        return Sentence(row, *kept)
+        tokens, n_pieces, own = (part.astype(np.int64) for part in kept)
+        return Sentence(row, tokens, n_pieces, own)
 
     def collate(self, examples: Sequence[Sentence]) -> Sentences:
-        tokens_BT = padded([example.tokens for example in examples])
-        keep_BT = torch.zeros(tokens_BT.shape, dtype=torch.bool)
-        tags_BT = torch.zeros_like(tokens_BT)
-        for row, example in enumerate(examples):
-            keep_BT[row, example.heads] = True
-            if len(example.tags):
-                tags_BT[row, example.heads] = torch.as_tensor(np.asarray(example.tags, np.int64))
-        lengths = [len(example.tokens) for example in examples]
-        return Sentences(tokens_BT, torch.tensor(lengths), keep_BT, tags_BT, tuple(examples))
+        found: list[Ints] = []
+        owners: list[Ints] = []
+        places: list[Ints] = []
+        for example in examples:
+            spans, owner = windows(example.n_pieces, self.config.max_length)
+            owners.append(owner + len(found))
+            begins = np.array([begin for begin, _ in spans])
+            places.append(np.cumsum(example.n_pieces) - example.n_pieces - begins[owner])
+            found += [np.array((*example.tokens[begin:end], EOS)) for begin, end in spans]
+        tokens_RT = padded(found)
+        n_words_B = torch.tensor([len(place) for place in places])
+        keep_BN = torch.arange(max(1, int(n_words_B.max()))) < n_words_B[:, None]
+        at_BN, tags_BN = torch.zeros(2, *keep_BN.shape, dtype=torch.long)
+        at_N = np.concatenate(owners) * tokens_RT.shape[1] + np.concatenate(places)
+        at_BN[keep_BN] = torch.from_numpy(at_N)
+        if all(len(example.tags) == len(example.n_pieces) for example in examples):
+            tags_BN[keep_BN] = torch.from_numpy(np.concatenate([example.tags for example in examples]))
+        lengths_R = torch.tensor([len(window) for window in found])
+        return Sentences(tokens_RT, lengths_R, at_BN, keep_BN, tags_BN, tuple(examples))
 
     def loss(self, model: nn.Module, batch: Sentences) -> Loss:
-        cost = model(batch.tokens_BT, batch.lengths_B, batch.keep_BT, batch.tags_BT)
+        cost = model(batch.tokens_RT, batch.lengths_R, batch.at_BN, batch.keep_BN, batch.tags_BN)
         return Loss({"words": Part(cost)}, shown={"words": cost.detach()})
 
     def measure(self, model: nn.Module, batch: Sentences, *, thorough: bool) -> TagTally:
-        """A word that was cut off was not tagged right."""
-        predicted, gold = [], []
-        for example, said in zip(batch.examples, self._best(model, batch), strict=True):
-            right = example.row.fields["tags"].split(" ")
-            predicted.append((*said, *("" for _ in right[len(said) :])))
-            gold.append(tuple(right))
-        return TagTally(predicted, gold)
+        predicted = [answer.tags for answer in self.predict(model, batch)]
+        gold = [tuple(self.names[tag] for tag in example.tags) for example in batch.examples]
+        return TagTally(self.scheme is not None, predicted, gold)
 
-    def _best(self, model: nn.Module, batch: Sentences) -> list[tuple[str, ...]]:
-        assert isinstance(model, Tagger)
-        tags_B1T, _ = model.best(model.scores(batch.tokens_BT, batch.lengths_B), batch.keep_BT)
-        return [
-            tuple(self.names[tag] for tag in tags_B1T[row, 0, keep_T].tolist())
-            for row, keep_T in enumerate(batch.keep_BT)
-        ]
-
-    def predict(self, model: nn.Module, batch: Sentences) -> list[Tagged]:
+    def predict(self, model: nn.Module, batch: Sentences, tell: Tell[Tagged] = untold) -> list[Tagged]:
         assert isinstance(model, Tagger)
         with torch.inference_mode():
-            scores_BTC = model.scores(batch.tokens_BT, batch.lengths_B)
-            tags_B1T, _ = model.best(scores_BTC, batch.keep_BT)
-            likely_BTC = model.marginals(scores_BTC, batch.keep_BT)
+            scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
+            best_BN = model.best(scores_BNC, batch.keep_BN)
+            likely_BNC = model.marginals(scores_BNC, batch.keep_BN)
         answers = []
-        for row, (example, keep_T) in enumerate(zip(batch.examples, batch.keep_BT, strict=True)):
-            chosen_W = tags_B1T[row, 0, keep_T]
-            likely_W = likely_BTC[row, keep_T].gather(1, chosen_W[:, None]).squeeze(1)
-            answers.append(self._tagged(example, chosen_W.tolist(), likely_W.tolist()))
+        for row, (example, keep_N) in enumerate(zip(batch.examples, batch.keep_BN, strict=True)):
+            best_N = best_BN[row, keep_N]
+            likely_N = likely_BNC[row, keep_N].gather(1, best_N[:, None]).squeeze(1)
+            answers.append(self._tagged(example, best_N.tolist(), likely_N.tolist()))
+            tell(row, answers[-1])
         return answers
 
-    def _tagged(self, example: Sentence, chosen: list[int], likely: list[float]) -> Tagged:
+    def _tagged(self, example: Sentence, best: list[int], likely: list[float]) -> Tagged:
         text = example.row.fields["text"]
-        found = self._found(text)[: len(chosen)]
-        return Tagged(
-            tuple(word for word, _ in found),
-            tuple(self.names[tag] for tag in chosen),
-            tuple(place for _, place in found),
-            tuple(likely),
-            text,
-            example.cut,
-        )
+        cut = self._places(text) if "tags" not in example.row.fields else _between_spaces(text)
+        names = tuple(self.names[tag] for tag in best)
+        return Tagged(text, tuple(cut), names, tuple(likely), self.scheme is not None, example.cut)
 
     def force(self, example: Sentence, prediction: Tagged) -> Sentences:
-        own = np.array([self.names.index(tag) for tag in prediction.tags])
-        return self.collate([replace(example, tags=own)])
+        """Of a long sentence its first window, as that is what a picture shows."""
+        own = np.array([self.names.index(tag) for tag in prediction.tags], np.int64)
+        (_, end), *_ = windows(example.n_pieces, self.config.max_length).spans
+        n_words = int((np.cumsum(example.n_pieces) <= end).sum())
+        first = replace(
+            example,
+            tokens=example.tokens[:end],
+            n_pieces=example.n_pieces[:n_words],
+            tags=own[:n_words],
+        )
+        return self.collate([first])
 
     def replay(self, model: nn.Module, batch: Sentences) -> Tensor:
         """The log-probability of each word's tag, whatever the others are."""
+        told_BN = self._marginals(model, batch).gather(2, batch.tags_BN[..., None]).squeeze(2)
+        return told_BN.clamp(min=torch.finfo(told_BN.dtype).tiny).log()
+
+    def _marginals(self, model: nn.Module, batch: Sentences) -> Tensor:
         assert isinstance(model, Tagger)
-        likely_BTC = model.marginals(model.scores(batch.tokens_BT, batch.lengths_B), batch.keep_BT)
-        told_BT = likely_BTC.gather(2, batch.tags_BT[..., None]).squeeze(2)
-        return told_BT[batch.keep_BT].view(len(batch.examples), -1).log()
+        scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
+        return model.marginals(scores_BNC, batch.keep_BN)
 
     def leave_out(self, batch: Sentences, pieces: range) -> Sentences:
-        raise NotImplementedError
+        """The piece becomes unknown: a word that is gone could not be tagged."""
+        n = len(pieces)
+        tokens_RT = batch.tokens_RT.repeat(n, 1)
+        rows_R = torch.arange(n, device=tokens_RT.device)
+        tokens_RT[rows_R, torch.tensor(pieces, device=tokens_RT.device)] = UNK
+        return Sentences(
+            tokens_RT,
+            batch.lengths_R.expand(n),
+            batch.at_BN + rows_R[:, None] * tokens_RT.shape[1],
+            batch.keep_BN.expand(n, -1),
+            batch.tags_BN.expand(n, -1),
+            batch.examples * n,
+        )
 
     def grounds(self, example: Sentence, prediction: Tagged) -> dict[str, Ground]:
-        raise NotImplementedError
+        (shown,) = self.force(example, prediction).examples
+        read = list(zip(prediction.words, prediction.tags, shown.n_pieces, strict=False))
+        pieces = [piece for word, _, n in read for piece in self.tokenizer.words(word, n) or (word,)]
+        return {
+            "text": Ground("text", (*pieces, "</s>")),
+            "answer": Ground("words", tuple(f"{word}/{tag}" for word, tag, _ in read)),
+            "tags": Ground("tags", self.names),
+            "before": Ground("tag before", self.names),
+        }
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
         return f"encoder layer {layer}: word → word", "text", "text"
 
+    def pictures(self, model: nn.Module, batch: Sentences) -> list[Picture]:
+        assert isinstance(model, Tagger)
+        marginals = "probability: word → each tag"
+        found = [Picture("marginals", marginals, self._marginals(model, batch)[0], "answer", "tags")]
+        steps_CC = model.transitions()
+        if steps_CC is not None:
+            found.append(Picture("transitions", "learnt: tag before → tag", steps_CC, "before", "tags"))
+        return found
 
-def _words_and_tags(row: Row) -> tuple[list[str], list[str]]:
+
+def words_and_tags(row: Row) -> tuple[list[str], list[str]]:
     words, own = row.fields["text"].split(" "), row.fields["tags"].split(" ")
     if len(words) != len(own):
         raise DataError(
@@ -353,3 +350,18 @@ def _words_and_tags(row: Row) -> tuple[list[str], list[str]]:
             "with one space between words and between tags"
         )
     return words, own
+
+
+def _illegal(scheme: str, row: Row, own: Sequence[str], fault: int) -> DataError:
+    before = own[fault - 1] if fault else "the beginning"
+    after = own[fault] if fault < len(own) else "the end of the sentence"
+    return DataError(
+        f"{word_where(row, min(fault, len(own) - 1))}: {after} cannot stand after {before} in {scheme} tags; "
+        "mend them, or leave such sentences out with task.illegal=skip"
+    )
+
+
+def _between_spaces(text: str) -> list[tuple[int, int]]:
+    """The words of a row that has tags."""
+    starts = [0, *(place + 1 for place, character in enumerate(text) if character == " ")]
+    return [(start, start + len(word)) for start, word in zip(starts, text.split(" "), strict=True)]

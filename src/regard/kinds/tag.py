@@ -1,0 +1,200 @@
+"""tag: sentences with a tag for every word, as in CoNLL files; or a column of words and one of their tags."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, permutations
+
+from pydantic import Field
+
+from regard import tags
+from regard.data.source import Column, Row, word_where
+from regard.kinds.columns import Columns, Picked
+from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
+from regard.kinds.kind import Answer, Kind
+from regard.kinds.plan import Plan
+from regard.kinds.rows import FEW, Splits, duplicated, empty, shared
+from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.tasks import AnyTask, TagConfig, TaskConfig
+
+MOST_LISTED = 12
+
+
+class Span(Answer):
+    kind: str
+    start: int = Field(description="character of the text it begins with, counted from 0")
+    end: int = Field(description="character before which it ends")
+
+
+class Tagged(Answer):
+    words: list[str]
+    tags: list[str]
+    probabilities: list[float] = Field(description="of each word's tag, whatever the others are")
+    spans: list[Span] | None = Field(None, description="what the tags mark; absent where they mark nothing")
+    input_cut: bool = Field(False, description="a word was too long; its beginning was read")
+
+
+def _aligned(columns: Columns) -> tuple[Column, Column] | None:
+    """A column of words and one of their tags: as many in every row, and tags that mark spans."""
+    for text, own in permutations(columns, 2):
+        pairs = zip(columns[text], columns[own], strict=True)
+        if all(len(words.split(" ")) == len(names.split(" ")) for words, names in pairs) and tags.scheme(
+            name for names in columns[own] for name in names.split(" ")
+        ):
+            return text, own
+    return None
+
+
+def _looks_like(columns: Columns) -> bool:
+    return _aligned(columns) is not None
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    found = _aligned(rest)
+    if found is None:
+        return None, ""
+    text, own = found
+    return (text, "it has as many words as tags") if role == "text" else (own, "its words mark spans")
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    by_character = plan.scripts["text"] in ("Chinese", "Japanese")
+    pieces: list[Setting] = [
+        ("kind", "char", "every character; or bpe, unigram, wordpiece, word"),
+        ("vocab_size", 8000, "pieces at most"),
+        ("min_frequency", 2, "what occurs less often is unknown"),
+    ]
+    return {
+        "task": [
+            ("kind", "tag", "a tag for every word"),
+            ("split", "auto", "how new texts become words: characters, signs or spaces"),
+            ("max_length", 256, "pieces; longer sentences are read in overlapping windows"),
+        ],
+        "task.tokenizer": pieces if by_character else tokenizer(plan),
+        "model": [
+            ("kind", "tagger", "an encoder, and a score for each tag"),
+            ("crf", True, "learns which tags follow which; false tags every word alone"),
+            ("dropout", 0.5, "more for less data"),
+        ],
+        "model.encoder": encoder(d_hidden=256, dropout=0.5),
+    }
+
+
+def _pace(plan: Plan) -> Pace:
+    return Pace(epochs=30, warmup=100, lr=2e-3, patience=8, average=1)
+
+
+def _parts(row: Row) -> tuple[list[str], list[str]]:
+    return row.fields["text"].split(" "), row.fields["tags"].split(" ")
+
+
+def _is_paired(row: Row) -> bool:
+    words, own = _parts(row)
+    return len(words) == len(own) and all(words) and all(own)
+
+
+def _counts(train: Sequence[Row]) -> dict[str, int]:
+    return dict(Counter(tag for row in train if _is_paired(row) for tag in _parts(row)[1]).most_common())
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    assert isinstance(config, TagConfig)
+    counts = _counts(splits["train"])
+    scheme = tags.scheme(counts)
+    return [
+        *_unpaired(splits),
+        *_unseen(splits, counts),
+        *_illegal(splits, scheme, "error" if config.illegal == "refuse" else "warning"),
+        *_variety(counts, scheme, splits["train"]),
+        *empty(splits, ["text"]),
+        *duplicated(splits["train"]),
+        *shared(splits, "text"),
+    ]
+
+
+def _unpaired(splits: Splits) -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        odd = [row for row in rows if row.fields["text"] and not _is_paired(row)]
+        remark = "without one tag for every word; give each its own, with one space between"
+        found += about("error", "unpaired-tags", split, odd, remark)
+    return found
+
+
+def _unseen(splits: Splits, known: Mapping[str, int]) -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        unseen = [row for row in rows if _is_paired(row) and set(_parts(row)[1]) - known.keys()]
+        names = sorted({tag for row in unseen for tag in _parts(row)[1]} - known.keys())
+        remark = f"with a tag that does not occur in train ({', '.join(map(repr, names[:FEW]))})"
+        found += about("error", "unseen-tag", split, unseen, remark)
+    return found
+
+
+def _illegal(splits: Splits, scheme: str | None, severity: Severity) -> list[Finding]:
+    if scheme is None:
+        return []
+    found = []
+    for split, rows in splits.items():
+        faults = list(_faults(scheme, rows))
+        if faults:
+            n = f"{len(faults):,} sentence{'s' * (len(faults) > 1)}"
+            message = (
+                f"{split}: {n} with tags that {scheme} does not allow; mend them, or task.illegal = skip"
+            )
+            found.append(Finding(severity, "illegal-tags", message, len(faults), tuple(faults[:SHOWN])))
+    return found
+
+
+def _faults(scheme: str, rows: Sequence[Row]) -> Iterator[Place]:
+    """Where the first of each sentence stands, and what follows what there."""
+    for row in rows:
+        words, own = _parts(row)
+        at = tags.first_fault(scheme, own) if _is_paired(row) else None
+        if at is not None:
+            before, after = list(pairwise(("the beginning", *own, "the end")))[at]
+            place = min(at, len(own) - 1)
+            yield Place(word_where(row, place), f"{after} after {before} (at {words[place]!r})")
+
+
+def _variety(counts: Mapping[str, int], scheme: str | None, train: Sequence[Row]) -> list[Finding]:
+    if len(counts) < 2:
+        return [Finding("error", "one-tag", "train: a tagger needs at least two different tags")]
+    if scheme is None:
+        said = f"train: {len(counts)} tags that mark no spans; every word is scored by itself"
+        return [Finding("note", "scheme", said)]
+    spans = Counter(span.kind for row in train if _is_paired(row) for span in tags.spans(_parts(row)[1]))
+    kinds = ", ".join(f"{kind or 'unnamed'} {n:,}" for kind, n in spans.most_common(MOST_LISTED))
+    rest = f" and {len(spans) - MOST_LISTED} more" if len(spans) > MOST_LISTED else ""
+    return [Finding("note", "scheme", f"train: {scheme} tags mark {spans.total():,} spans: {kinds}{rest}")]
+
+
+def _too_long(split: str) -> tuple[Severity, str]:
+    return "note", "read in overlapping windows"
+
+
+def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+    """Word by word, as a tagger reads them."""
+    sentences = [row.fields[role].split(" ") for row in rows]
+    found = iter(task.tokenizers[role].ids([word for words in sentences for word in words]))
+    return [[piece for _ in words for piece in next(found)] for words in sentences]
+
+
+TAG = Kind(
+    name="tag",
+    roles=("text", "tags"),
+    texts=("text",),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task tag --text COLUMN --tags COLUMN",
+    sections=_sections,
+    pace=_pace,
+    examine=_examine,
+    too_long=_too_long,
+    says="Texts in, words with their tags and the spans these mark out.",
+    answer=Tagged,
+    formats=frozenset({"conll"}),
+    usable=_is_paired,
+    counts=_counts,
+    counted="tag: words in training",
+    pieces=_pieces,
+)

@@ -1,0 +1,81 @@
+"""What a tagger answers, and how its answers are scored."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard import tags
+from regard.metrics.spans import by_kind, span_f1
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Words in their order, with their tags."""
+
+    input: str
+    places: tuple[tuple[int, int], ...]
+    """Of each word in the input."""
+    tags: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    """Of each word's tag, whatever the others are."""
+    marks_spans: bool
+    cut: bool = False
+    """A word had so many pieces that only its beginning was read."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.input[start:end] for start, end in self.places)
+
+    @property
+    def text(self) -> str:
+        return " ".join(f"{word}/{tag}" for word, tag in zip(self.words, self.tags, strict=True))
+
+    @property
+    def spans(self) -> list[dict[str, Any]]:
+        """Places are those of characters in the input."""
+        return list(self._spans()) if self.marks_spans else []
+
+    def _spans(self) -> Iterator[dict[str, Any]]:
+        for first, end, kind in tags.spans(self.tags):
+            start, stop = self.places[first][0], self.places[end - 1][1]
+            yield {"text": self.input[start:stop], "kind": kind, "start": start, "end": stop}
+
+    def to_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {
+            "text": self.text,
+            "words": list(self.words),
+            "tags": list(self.tags),
+            "probabilities": [round(p, 4) for p in self.probabilities],
+        }
+        if self.marks_spans:
+            answer["spans"] = self.spans
+        return answer | ({"input_cut": True} if self.cut else {})
+
+
+@dataclass(frozen=True)
+class TagTally:
+    marks_spans: bool
+    predicted: list[tuple[str, ...]] = field(default_factory=list)
+    gold: list[tuple[str, ...]] = field(default_factory=list)
+
+    def __add__(self, other: "TagTally") -> "TagTally":
+        return TagTally(self.marks_spans, self.predicted + other.predicted, self.gold + other.gold)
+
+    def metrics(self) -> dict[str, float]:
+        pairs = [
+            pair for both in zip(self.predicted, self.gold, strict=True) for pair in zip(*both, strict=True)
+        ]
+        right = sum(said == wanted for said, wanted in pairs)
+        found = span_f1(self.predicted, self.gold) if self.marks_spans else {}
+        return {name: 100 * value for name, value in (found | {"accuracy": right / len(pairs)}).items()}
+
+    def signatures(self) -> dict[str, str]:
+        return {"f1": "spans right in place and kind, over all sentences"} if self.marks_spans else {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """Precision, recall and F1 of every kind of span, or of every tag where tags mark none."""
+        found = by_kind(self.predicted, self.gold, marks_spans=self.marks_spans)
+        return {
+            kind: {name: value if name == "n" else 100 * value for name, value in scores.items()}
+            for kind, scores in found.items()
+        }

@@ -1,0 +1,253 @@
+"""Tagging: words and their pieces, windows, losses, predictions and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.data.source import Row
+from regard.data.tokenizer import EOS, UNK
+from regard.errors import CheckpointError, DataError, RecipeError
+from regard.models import Dims, Tagger
+from regard.tasks import Tag, TagConfig
+from regard.tasks.tagged import Tagged, TagTally
+from regard.tasks.task import evaluating
+from tiny import stirred, tagger
+
+LINES = [
+    ("Anna Berg lives in Rome", "B-PER I-PER O O B-LOC"),
+    ("she lives", "O O"),
+    ("Rome and Bergen", "B-LOC O B-LOC"),
+]
+
+
+def row(text: str, tags: str | None = None, line: int = 1) -> Row:
+    return Row({"text": text} | ({} if tags is None else {"tags": tags}), "names.conll", line)
+
+
+def fitted(lines: list[tuple[str, str]] = LINES, **changes: Any) -> Tag:
+    tokenizer = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
+    config = TagConfig.model_validate({"tokenizer": tokenizer, "max_length": 8} | changes)
+    return Tag.fit(config, [row(*line, number) for number, line in enumerate(lines, 2)])
+
+
+def model_for(task: Tag, kind: str = "rnn", **changes: Any) -> Tagger:
+    torch.manual_seed(2)
+    model = stirred(tagger(kind, **changes).build(task.dims))
+    assert isinstance(model, Tagger)
+    return model
+
+
+@pytest.fixture
+def task() -> Tag:
+    return fitted()
+
+
+def test_tags_are_sorted_and_their_scheme_decides_the_metric(task: Tag) -> None:
+    assert task.names == ("B-LOC", "B-PER", "I-PER", "O")
+    assert fitted(LINES[::-1]).names == task.names
+    assert (task.scheme, task.metric) == ("BIO", "f1")
+    assert task.dims == Dims(source_vocab=len(task.tokenizer), tags=task.names)
+    spoken = fitted([("she lives", "PRON VERB")])
+    assert (spoken.scheme, spoken.metric) == (None, "accuracy")
+
+
+def test_a_word_is_its_first_piece() -> None:
+    task = fitted(tokenizer={"kind": "char", "vocab_size": 60, "min_frequency": 1})
+    batch = task.collate(task.encode([row("in Rome", "O B-LOC")]))
+    assert batch.tokens_RT.tolist() == [[*task.tokenizer.ids(["inRome"])[0], EOS]]
+    assert batch.at_BN.tolist() == [[0, 2]]
+    assert [task.names[tag] for tag in batch.tags_BN[0]] == ["O", "B-LOC"]
+    assert batch.counts == {"words": 2}
+
+
+def test_a_batch_is_padded(task: Tag) -> None:
+    batch = task.collate(task.encode([row("she lives"), row("Rome and Bergen")]))
+    assert batch.lengths_R.tolist() == [3, 4]
+    assert batch.keep_BN.tolist() == [[True, True, False], [True, True, True]]
+    assert batch.tokens_RT.flatten()[batch.at_BN[1]].tolist() == batch.tokens_RT[1, :3].tolist()
+
+
+def test_a_long_sentence_is_read_in_windows_and_decoded_as_a_whole(task: Tag) -> None:
+    (example,) = task.encode([row("Anna Berg lives in Rome and " * 4 + "lives")])
+    batch = task.collate([example])
+    assert batch.tokens_RT.shape == (6, 9)
+    assert batch.lengths_R.max() == 9
+    assert batch.keep_BN.sum() == 25
+    assert batch.tokens_RT.flatten()[batch.at_BN[0]].tolist() == example.tokens.tolist()
+    model = model_for(task)
+    with evaluating(model):
+        (answer,) = task.predict(model, batch)
+        scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
+        best_BN = model.best(scores_BNC, batch.keep_BN)
+    assert answer.tags == tuple(task.names[tag] for tag in best_BN[0].tolist())
+    assert len(answer.words) == 25
+    assert not answer.cut
+
+
+def test_a_word_of_absurd_length_is_cut_and_said() -> None:
+    task = fitted(tokenizer={"kind": "char", "vocab_size": 60, "min_frequency": 1})
+    (example,) = task.encode([row("in " + "Rome" * 9)])
+    assert example.n_pieces.tolist() == [2, 4]
+    model = model_for(task)
+    with evaluating(model):
+        (answer,) = task.predict(model, task.collate([example]))
+    assert answer.cut
+    assert answer.to_json()["input_cut"] is True
+
+
+@pytest.mark.parametrize("crf", [True, False], ids=["crf", "alone"])
+def test_the_loss_is_a_sum_over_words(task: Tag, crf: bool) -> None:
+    model = model_for(task, crf=crf)
+    examples = task.encode([row(*line) for line in LINES])
+    together = task.loss(model, task.collate(examples)).parts["words"].sum
+    alone = [task.loss(model, task.collate([example])).parts["words"].sum for example in examples]
+    torch.testing.assert_close(together, torch.stack(alone).sum())
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_a_prediction_has_words_tags_spans_and_probabilities(task: Tag, kind: str) -> None:
+    model = model_for(task, kind)
+    text = "Anna  Berg, lives"
+    with evaluating(model):
+        (answer,) = task.predict(model, task.collate(task.encode([row(text)])))
+    assert answer.words == ("Anna", "Berg", ",", "lives")
+    assert all(0 < probability <= 1 for probability in answer.probabilities)
+    told = answer.to_json()
+    assert set(told) == {"text", "words", "tags", "probabilities", "spans"}
+    assert told["text"] == answer.text == " ".join(map("/".join, zip(answer.words, answer.tags, strict=True)))
+    for span in told["spans"]:
+        assert text[span["start"] : span["end"]] == span["text"]
+
+
+def test_spans_are_those_that_the_tags_mark() -> None:
+    answer = Tagged("Anna  Berg in Rome", ((0, 4), (6, 10), (11, 13), (14, 18)), LINES_TAGS, (1.0,) * 4, True)
+    assert answer.spans == [
+        {"text": "Anna  Berg", "kind": "PER", "start": 0, "end": 10},
+        {"text": "Rome", "kind": "LOC", "start": 14, "end": 18},
+    ]
+
+
+LINES_TAGS = ("B-PER", "I-PER", "O", "B-LOC")
+
+
+@pytest.mark.parametrize(
+    ("split", "words"),
+    [
+        ("signs", ["don't", "U", ".", "S", "."]),
+        ("spaces", ["don't", "U.S."]),
+        ("characters", list("don'tU.S.")),
+    ],
+)
+def test_texts_are_cut_as_asked(task: Tag, split: str, words: list[str]) -> None:
+    asked = task.searching(split=split)
+    model = model_for(task)
+    with evaluating(model):
+        (answer,) = asked.predict(model, asked.collate(asked.encode([row("don't U.S.")])))
+    assert list(answer.words) == words
+
+
+def test_characters_are_known_by_the_training_data() -> None:
+    assert fitted([("张 三 说", "B-NAME E-NAME O")]).split == "characters"
+    assert fitted(split="spaces").split == "spaces"
+    assert fitted().split == "signs"
+
+
+def test_a_replay_tells_what_was_predicted(task: Tag) -> None:
+    model = model_for(task)
+    (example,) = task.encode([row("Anna lives in Rome")])
+    with evaluating(model):
+        (prediction,) = task.predict(model, task.collate([example]))
+        forced = task.force(example, prediction)
+        told_1N = task.replay(model, forced)
+    assert told_1N[0].exp().tolist() == pytest.approx(prediction.probabilities, rel=1e-5)
+    without = task.leave_out(forced, range(1, 3))
+    assert without.tokens_RT.tolist() == [
+        [example.tokens[0], UNK, *example.tokens[2:], EOS],
+        [*example.tokens[:2], UNK, example.tokens[3], EOS],
+    ]
+    with evaluating(model):
+        each = [task.replay(model, task.leave_out(forced, range(n, n + 1))) for n in (1, 2)]
+        torch.testing.assert_close(task.replay(model, without), torch.cat(each))
+
+
+def test_pictures_have_the_grounds_they_name(task: Tag) -> None:
+    model = model_for(task)
+    (example,) = task.encode([row("Anna lives in Rome and " * 3)])
+    with evaluating(model):
+        (prediction,) = task.predict(model, task.collate([example]))
+        grounds = task.grounds(example, prediction)
+        pictures = task.pictures(model, task.force(example, prediction))
+    assert [picture.site for picture in pictures] == ["marginals", "transitions"]
+    for picture in pictures:
+        shape = len(grounds[picture.rows].labels), len(grounds[picture.columns].labels)
+        assert picture.weights_QK.shape == shape
+        torch.testing.assert_close(picture.weights_QK.sum(1), torch.ones(shape[0]))
+    assert grounds["text"].labels == ("Anna", "lives", "in", "Rome", "and", "Anna", "lives", "in", "</s>")
+
+
+def test_tallies_add_up_and_score() -> None:
+    said, right = ("B-PER", "I-PER", "O", "B-LOC"), ("B-PER", "O", "O", "B-LOC")
+    tally = TagTally(True, [said], [right]) + TagTally(True, [("O", "B-PER")], [("O", "B-PER")])
+    scores = tally.metrics()
+    assert scores["accuracy"] == pytest.approx(100 * 5 / 6)
+    assert scores["f1"] == scores["precision"] == scores["recall"] == pytest.approx(100 * 2 / 3)
+    assert tally.by_kind()["LOC"] == {"f1": 100, "precision": 100, "recall": 100, "n": 1}
+    assert tally.by_kind()["PER"]["f1"] == pytest.approx(50)
+    spoken = TagTally(False, [("NOUN", "VERB")], [("NOUN", "NOUN")])
+    assert spoken.metrics() == {"accuracy": 50}
+    assert spoken.by_kind()["NOUN"] == pytest.approx({"f1": 200 / 3, "precision": 100, "recall": 50, "n": 2})
+
+
+def test_comes_back_from_disk(task: Tag, tmp_path: Path) -> None:
+    task.save(tmp_path)
+    loaded = Tag.load(task.config, tmp_path)
+    assert (loaded.names, loaded.split, loaded.dims) == (task.names, task.split, task.dims)
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"tags": ["O"], "split": "signs"}', "[1, 2]", "null"])
+def test_damaged_tags_are_said(task: Tag, tmp_path: Path, content: str) -> None:
+    task.save(tmp_path)
+    (tmp_path / "tags.json").write_text(content)
+    with pytest.raises(CheckpointError, match=r"tags\.json: (the tags cannot be read|should hold at least)"):
+        Tag.load(task.config, tmp_path)
+
+
+def test_faults_of_the_data_are_said_with_their_place(task: Tag) -> None:
+    with pytest.raises(
+        DataError, match=r"names\.conll:7: tag 'B-PRE' does not occur.*; did you mean B-PER\?"
+    ):
+        task.encode([row("Anna", "B-PRE", 7)])
+    with pytest.raises(DataError, match=r"names\.conll:8: I-PER cannot stand after O in BIO tags; mend them"):
+        task.encode([row("in Rome", "O I-PER", 7)])
+    with pytest.raises(DataError, match=r"names\.conll:2: 3 words but 2 tags; every word needs one"):
+        fitted([("Anna Berg lives", "O O")])
+    with pytest.raises(DataError, match=r"only one tag \(O\); a tagger needs at least two"):
+        fitted([("she lives", "O O")])
+    with pytest.raises(DataError, match=r"more than 1,000 different tags look.*data\.columns\.tags"):
+        fitted([("word", f"tag{i}") for i in range(1001)])
+
+
+def test_a_sentence_may_not_end_inside_a_span_where_ends_are_marked() -> None:
+    task = fitted([("张 三 说", "B-NAME E-NAME O")])
+    with pytest.raises(DataError, match=r"names\.conll:4: the end of the sentence cannot stand after B-NAME"):
+        task.encode([row("说 张", "O B-NAME", 3)])
+
+
+def test_illegal_sentences_can_be_left_out_of_training_and_are_scored() -> None:
+    task = fitted([*LINES, ("Anna", "I-PER")], illegal="skip")
+    good, bad = task.encode([row(*LINES[0]), row("Anna", "I-PER")])
+    assert task.usable(good)
+    assert not task.usable(bad)
+    assert task.usable_input(bad)
+    model = model_for(task)
+    with evaluating(model):
+        assert task.measure(model, task.collate([bad]), thorough=True).gold == [("I-PER",)]
+
+
+def test_a_tagger_has_no_search(task: Tag) -> None:
+    with pytest.raises(RecipeError, match="beam: a tagger has no such setting; it has split"):
+        task.searching(beam=3)
+    with pytest.raises(RecipeError, match="split: unknown 'sings'; did you mean signs"):
+        task.searching(split="sings")
