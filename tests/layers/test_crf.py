@@ -47,7 +47,8 @@ def scored(crf: CRF, emit: torch.Tensor, path: tuple[int, ...]) -> float:
 @pytest.mark.parametrize("forbid", [False, True], ids=["open", "forbidding"])
 def test_against_all_paths(forbid: bool) -> None:
     crf, emit = field(forbid=forbid), emissions()
-    tags_BNT, log_prob_BN = crf.best(emit, KEEP, n=3)
+    tags_BNT, log_prob_BN = crf.n_best(emit, KEEP, 3)
+    assert (crf.best(emit, KEEP) == tags_BNT[:, 0]).all()
     marginals_BTC = crf.marginals(emit, KEEP)
     for row, keep in enumerate(KEEP):
         length = int(keep.sum())

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.layers.chain import best_paths, bounded, expected, log_partition, path_score
+from regard.layers.chain import best_path, best_paths, bounded, expected, log_partition, path_score
 
 C, T, LENGTHS = 3, 5, (5, 1, 3, 4)
 N_BATCH = len(LENGTHS)
@@ -76,6 +76,16 @@ def test_the_best_paths_in_order(case: tuple[Tensor, Tensor], n: int) -> None:
             assert paths[path] == pytest.approx(score)
 
 
+def test_the_best_path(case: tuple[Tensor, Tensor]) -> None:
+    emit, step = case
+    path_BT, score_B = best_path(emit, torch.tensor(LENGTHS), step)
+    for row, length in enumerate(LENGTHS):
+        paths = all_paths(emit[row, :length], step)
+        assert float(score_B[row]) == pytest.approx(max(paths.values()))
+        assert paths[tuple(path_BT[row, :length].tolist())] == pytest.approx(max(paths.values()))
+        assert (path_BT[row, length:] == path_BT[row, length - 1]).all()
+
+
 def test_gradients() -> None:
     emit, step = (part.clone().requires_grad_() for part in CASES["open"])
     lengths = torch.tensor(LENGTHS)
@@ -105,4 +115,5 @@ def test_where_no_path_is_allowed() -> None:
     found = expected(emit, torch.tensor([2]), step)
     assert found.log_z_B.tolist() == [-torch.inf]
     assert float(found.tags_BTC.abs().sum() + found.steps_BCC.abs().sum()) == 0.0
-    assert best_paths(emit, torch.tensor([2]), step)[1].tolist() == [[-torch.inf]]
+    assert best_path(emit, torch.tensor([2]), step)[1].tolist() == [-torch.inf]
+    assert best_paths(emit, torch.tensor([2]), step, 1)[1].tolist() == [[-torch.inf]]

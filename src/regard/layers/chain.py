@@ -137,11 +137,28 @@ def _by_logarithms(emit_TBC: Tensor, live_TB1: Tensor, step_CC: Tensor) -> Expec
     return Expected(log_z_B, torch.stack(tags[::-1], dim=1), steps_BCC)
 
 
-def best_paths(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor, n: int = 1) -> tuple[Tensor, Tensor]:
-    """paths_BNT and scores_BN, best first (Viterbi); where there are fewer paths, scores are −∞.
+def best_path(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> tuple[Tensor, Tensor]:
+    """path_BT and score_B of the best of each row (Viterbi).
 
-    What stands after a path's end repeats its last tag.
+    Where a path came from is not noted on the way but asked again on the way back, for one tag only.
+    What stands after its end repeats its last tag.
     """
+    states = [emit_BTC[:, 0]]
+    live_TB = torch.arange(emit_BTC.shape[1], device=lengths_B.device)[:, None] < lengths_B
+    everywhere_T = live_TB.all(1).tolist()
+    for t in range(1, len(live_TB)):
+        going_BC = (states[-1][..., None] + step_CC).amax(1) + emit_BTC[:, t]
+        states.append(going_BC if everywhere_T[t] else torch.where(live_TB[t, :, None], going_BC, states[-1]))
+    score_B, tag_B = states[-1].max(-1)
+    into_CC, tags = step_CC.t().contiguous(), [tag_B]
+    for t in range(len(live_TB) - 1, 0, -1):
+        came_B = (states[t - 1] + into_CC[tags[-1]]).argmax(-1)
+        tags.append(came_B if everywhere_T[t] else torch.where(live_TB[t], came_B, tags[-1]))
+    return torch.stack(tags[::-1], dim=1), score_B
+
+
+def best_paths(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """paths_BNT and scores_BN, best first; where there are fewer paths, scores are −∞."""
     n_batch, n_time, n_tags = emit_BTC.shape
     score_BCN = torch.full((n_batch, n_tags, n), -torch.inf, dtype=emit_BTC.dtype, device=emit_BTC.device)
     score_BCN[:, :, 0] = emit_BTC[:, 0]
@@ -149,7 +166,7 @@ def best_paths(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor, n: int = 1)
     came = []
     for t in range(1, n_time):
         going_BCP = (score_BCN[:, None] + step_CC.t()[..., None]).flatten(2)
-        found, from_BCN = going_BCP.max(-1, keepdim=True) if n == 1 else _most(going_BCP, n)
+        found, from_BCN = _most(going_BCP, n)
         live_B11 = (t < lengths_B)[:, None, None]
         score_BCN = torch.where(live_B11, found + emit_BTC[:, t, :, None], score_BCN)
         came.append(torch.where(live_B11, from_BCN, stay_P))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.layers.chain import best_paths, bounded, expected, log_partition, path_score
+from regard.layers.chain import best_path, best_paths, bounded, expected, log_partition, path_score
 
 NO_TAG = -1
 """At positions that are left out."""
@@ -56,7 +56,14 @@ class CRF(nn.Module):
         return log_partition(chain.emit_BTC, chain.lengths_B, chain.step_CC) - told_B
 
     @torch.no_grad()
-    def best(self, emit_BTC: Tensor, keep_BT: Tensor, n: int = 1) -> tuple[Tensor, Tensor]:
+    def best(self, emit_BTC: Tensor, keep_BT: Tensor) -> Tensor:
+        """The likeliest tags_BT; NO_TAG at positions left out."""
+        chain = self._chain(emit_BTC, keep_BT)
+        path_BT, _ = best_path(chain.emit_BTC, chain.lengths_B, chain.step_CC)
+        return torch.empty_like(path_BT).scatter_(1, chain.order_BT, path_BT).masked_fill(~keep_BT, NO_TAG)
+
+    @torch.no_grad()
+    def n_best(self, emit_BTC: Tensor, keep_BT: Tensor, n: int) -> tuple[Tensor, Tensor]:
         """tags_BNT and their log-probabilities, the likeliest first; −∞ where there are not so many."""
         chain = self._chain(emit_BTC, keep_BT)
         paths_BNT, scores_BN = best_paths(chain.emit_BTC, chain.lengths_B, chain.step_CC, n)

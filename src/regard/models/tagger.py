@@ -66,7 +66,7 @@ class Tagger(nn.Module):
     def best(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:
         """The likeliest tags_BN; NO_TAG where no word is."""
         if self.crf is not None:
-            return self.crf.best(scores_BNC, keep_BN)[0][:, 0]
+            return self.crf.best(scores_BNC, keep_BN)
         return scores_BNC.argmax(-1).masked_fill(~keep_BN, NO_TAG)
 
     def marginals(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:
