@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 import regard
 from served import Served, served
@@ -59,3 +60,23 @@ def test_the_description_knows_the_answer(names: Served) -> None:
     described = names.get("/openapi.json").json
     answer = described["components"]["schemas"]["Tagged"]["properties"]
     assert set(answer) == {"text", "words", "tags", "probabilities", "spans", "input_cut", "attention"}
+
+
+def test_the_page_shows_every_word_with_its_tag(names: Served, run: Path, browser: Browser) -> None:
+    answer = regard.load(run).predict(TEXT)
+    page = browser.new_page()
+    try:
+        page.goto(f"http://localhost:{names.port}/")
+        page.wait_for_selector("html[data-ready]", timeout=20_000)
+        page.fill("#input", TEXT)
+        page.locator("#input").press("Enter")
+        page.wait_for_selector("#picture:not([hidden])")
+        shown = page.locator("#output ruby").evaluate_all(
+            "nodes => nodes.map(node => [node.firstChild.data, node.querySelector('rt').textContent])"
+        )
+        assert shown == [
+            [word, "" if tag == "O" else tag] for word, tag in zip(answer.words, answer.tags, strict=True)
+        ]
+        assert page.locator("#site option").count() == 3
+    finally:
+        page.close()
