@@ -1,0 +1,89 @@
+"""A hidden Markov model (Rabiner 1989): tags follow tags, and each tag says a word.
+
+It has no gradients. From tagged sentences it is learnt by counting, from words alone by Baum-Welch: how often
+each tag and step is expected under the model is counted in place of how often it is seen, again and again.
+Everything over paths is that of the CRF (layers/chain.py), of which it is the generative twin.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from regard.layers.chain import best_path, bounded, expected
+
+
+@dataclass(frozen=True)
+class HMM:
+    """Log-probabilities: of the first tag, of each tag after each other, of each word said by each tag."""
+
+    begin_C: Tensor
+    step_CC: Tensor
+    says_CV: Tensor
+
+    @classmethod
+    def of_counts(cls, begin_C: Tensor, step_CC: Tensor, says_CV: Tensor, smoothing: float) -> Self:
+        """`smoothing` is added to every count (Lidstone), so that what was never seen stays possible."""
+        return cls(*(_normalised(counts + smoothing) for counts in (begin_C, step_CC, says_CV)))
+
+    @classmethod
+    def counted(
+        cls,
+        sentences: Iterable[tuple[Sequence[int], Sequence[int]]],
+        n_tags: int,
+        n_words: int,
+        *,
+        smoothing: float = 0.1,
+    ) -> Self:
+        """From pairs of words and their tags, in one pass."""
+        begin_C, step_CC, says_CV = (
+            torch.zeros(shape, dtype=torch.double)
+            for shape in ((n_tags,), (n_tags, n_tags), (n_tags, n_words))
+        )
+        for words, tags in sentences:
+            words_T, tags_T = torch.tensor(words), torch.tensor(tags)
+            begin_C[tags_T[:1]] += 1
+            step_CC.index_put_((tags_T[:-1], tags_T[1:]), torch.ones(1, dtype=torch.double), accumulate=True)
+            says_CV.index_put_((tags_T, words_T), torch.ones(1, dtype=torch.double), accumulate=True)
+        return cls.of_counts(begin_C, step_CC, says_CV, smoothing)
+
+    @classmethod
+    def random(cls, n_tags: int, n_words: int, generator: torch.Generator) -> Self:
+        """Where Baum-Welch begins: all the same would stay all the same."""
+        shapes = ((n_tags,), (n_tags, n_tags), (n_tags, n_words))
+        drawn = (1 + torch.rand(shape, generator=generator, dtype=torch.double) for shape in shapes)
+        return cls(*map(_normalised, drawn))
+
+    def improved(self, words_BT: Tensor, lengths_B: Tensor, *, smoothing: float = 0.0) -> Self:
+        """One round of Baum-Welch: without smoothing, no text becomes less likely as a whole."""
+        emit_BTC = self._emit(words_BT, lengths_B)
+        found = expected(emit_BTC, lengths_B, self.step_CC)
+        n_tags, n_words = self.says_CV.shape
+        says_VC = torch.zeros(n_words, n_tags, dtype=found.tags_BTC.dtype)
+        says_VC.index_add_(0, words_BT.flatten(), found.tags_BTC.flatten(0, 1))
+        return self.of_counts(found.tags_BTC[:, 0].sum(0), found.steps_BCC.sum(0), says_VC.t(), smoothing)
+
+    def log_likelihood(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """log p(words) of each row, over all tags."""
+        return expected(self._emit(words_BT, lengths_B), lengths_B, self.step_CC).log_z_B
+
+    def marginals(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """tags_BTC: how likely each tag is at each word; zeros after the end."""
+        return expected(self._emit(words_BT, lengths_B), lengths_B, self.step_CC).tags_BTC
+
+    def best(self, words_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
+        """The likeliest tags_BT, and log p(words, tags) of each row."""
+        return best_path(self._emit(words_BT, lengths_B), lengths_B, self.step_CC)
+
+    def _emit(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        ends = torch.zeros_like(self.begin_C)
+        return bounded(self.says_CV.t()[words_BT], lengths_B, self.begin_C, ends)
+
+
+def _normalised(counts: Tensor) -> Tensor:
+    """As log-probabilities along the last axis; what was never counted at all is taken to be even."""
+    total = counts.sum(-1, keepdim=True)
+    even = torch.full_like(counts, 1 / counts.shape[-1])
+    return torch.where(total > 0, counts / total, even).log()
