@@ -15,7 +15,15 @@ import regard
 from regard.api import Trained
 from regard.data.source import Row
 from regard.data.tokenizer import EOS
-from regard.models import ClassifierConfig, Dims, RNNConfig, RNNSeq2Seq, TaggerConfig, TransformerConfig
+from regard.models import (
+    ClassifierConfig,
+    Dims,
+    GPTConfig,
+    RNNConfig,
+    RNNSeq2Seq,
+    TaggerConfig,
+    TransformerConfig,
+)
 from regard.tasks import Classify, ClassifyConfig, Tag, TagConfig, Translate, TranslateConfig
 
 TAGS = ("B-LOC", "B-ORG", "B-PER", "I-LOC", "I-ORG", "I-PER", "O")
@@ -32,6 +40,11 @@ def transformer(**changes: Any) -> TransformerConfig:
 
 def rnn(**changes: Any) -> RNNConfig:
     return RNNConfig(**{"d_embed": 7, "d_hidden": 6, "dropout": 0.0} | changes)
+
+
+def gpt(**changes: Any) -> GPTConfig:
+    sizes = {"d_model": 12, "n_heads": 3, "d_ff": 11, "n_layers": 2, "max_positions": 13, "dropout": 0.0}
+    return GPTConfig(**sizes | changes)
 
 
 ENCODERS: dict[str, dict[str, Any]] = {
@@ -176,6 +189,38 @@ def translating(folder: Path, **train: Any) -> regard.Recipe:
         "test": mirrored(folder, 5, "test"),
     }
     return recipe(folder, data, transformer().model_dump(), "translate", **train)
+
+
+def told(n_words: int, seed: int = 1) -> str:
+    """Sentences of a line each, blank lines now and then, in which each word tells the next."""
+    rng = random.Random(seed)
+    text = ""
+    for number in range(n_words):
+        word = WORDS[number % len(WORDS)]
+        text += word + rng.choice((" ", " ", " ", ".\n", ".\n\n"))
+    return text.strip() + "\n"
+
+
+def continuing(folder: Path, *, documents: str = "files", **train: Any) -> regard.Recipe:
+    (folder / "text.txt").write_text(told(211), "utf-8")
+    (folder / "test.txt").write_text(told(31, seed=2), "utf-8")
+    data = {"train": str(folder / "text.txt"), "test": str(folder / "test.txt")}
+    return regard.Recipe.parse(
+        {
+            "run": str(folder / "run"),
+            "task": {
+                "kind": "language_model",
+                "documents": documents,
+                "max_length": 12,
+                "tokenizer": {"kind": "char", "vocab_size": 60, "min_frequency": 1},
+                "decode": {"max_length": 29},
+            },
+            "data": data,
+            "model": gpt(dropout=0.1).model_dump(),
+            "train": {"max_steps": 4, "batch_tokens": 60, "warmup": 3, "log_every": 1, "device": "cpu"}
+            | train,
+        }
+    )
 
 
 def classifying(folder: Path, **train: Any) -> regard.Recipe:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
+from regard.data.packed import scored
 from regard.data.source import Column, read_rows, rows_of
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
@@ -24,7 +25,7 @@ from regard.models.ensemble import Member
 from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig, Translate
+from regard.tasks import AnyTask, TaskConfig, Translate, Writing, documents
 from regard.tasks.task import Prediction, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
@@ -114,30 +115,31 @@ class Trained:
         The prediction itself is what the generator returns.
         """
         task = self._searching(decode)
-        if not isinstance(task, Translate):
+        if not isinstance(task, Writing):
             raise RecipeError(f"a {task.kind} model answers at once; there is nothing to follow")
         (example,) = task.encode(rows_of([text], task.roles[0]))
         batch = task.collate([example]).to(self.device)
 
         def search(tell: Callable[[str], None]) -> Prediction:
             with evaluating(self.model):
-                return task.follow(self.model, batch, tell)
+                answer: Prediction = task.follow(self.model, batch, tell)
+            return answer
 
         return follow(search)
 
     def beams(self, text: str, **decode: Any) -> BeamTree:
         """The search for the answer: every beginning that was considered, and what became of it."""
         task = self._searching(decode)
-        if not isinstance(task, Translate):
+        if not isinstance(task, Writing):
             raise RecipeError(f"a {task.kind} model does not search; there is no tree of beams")
         (example,) = task.encode(rows_of([text], task.roles[0]))
         if not task.usable_input(example):
             raise DataError("there is nothing to search for: the text is empty")
         with evaluating(self.model):
             tree = task.recorded(self.model, task.collate([example]).to(self.device))
-        settings = task.config.decode.model_dump(exclude_defaults=True) | {"beam": task.config.decode.beam}
+        settings = task.decode.model_dump(exclude_defaults=True) | {"beam": task.decode.beam}
         said = ", ".join(f"{name} {value}" for name, value in settings.items())
-        return BeamTree.of(tree, task.target, str(self.model_config), text, said)
+        return BeamTree.of(tree, task.writer.tokenizer, str(self.model_config), text, said)
 
     def evaluate(
         self,
@@ -155,7 +157,8 @@ class Trained:
             if role not in task.roles:
                 raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, task.roles)}")
         roles = {role: (columns or {}).get(role) for role in task.roles}
-        examples = task.encode(list(read_rows(files, roles, encoding=encoding)))
+        rows = read_rows(files, roles, encoding=encoding, by=documents(self.task_config))
+        examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind())
 

@@ -6,7 +6,7 @@ that other runs on the same data find it. It may be deleted at any time.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import Any
 
 from regard.data import examples
 from regard.data.examples import Examples
+from regard.data.packed import layout, refuse_short, scored
 from regard.data.source import Row, read_rows
 from regard.errors import DataError
 from regard.lock import turn
 from regard.recipe import Recipe
-from regard.tasks import TASKS, AnyTask
+from regard.tasks import TASKS, AnyTask, documents
 
 HELD_OUT = 20
 """Without validation data, every 20th training row is held out,"""
@@ -43,7 +44,19 @@ class Corpus:
     def rows(self, split: str) -> Iterator[Row]:
         """As they are in the files."""
         data = self.recipe.data
-        return read_rows(getattr(data, split), self.recipe.columns(), encoding=data.encoding, base=self.base)
+        return read_rows(
+            getattr(data, split),
+            self.recipe.columns(),
+            encoding=data.encoding,
+            base=self.base,
+            by=documents(self.recipe.task),
+        )
+
+    def learnt(self, kept_back: list[Row]) -> Iterator[Row]:
+        """The training rows but those that are held out for validation, which go to `kept_back`."""
+        if self.recipe.data.valid is None and documents(self.recipe.task) == "files":
+            return examples.without_end(lambda: self.rows("train"), kept_back)
+        return examples.without_every(self.every, self.rows("train"), kept_back)
 
     @cached_property
     def every(self) -> int | None:
@@ -55,12 +68,14 @@ class Corpus:
     def fit(self) -> AnyTask:
         """The task with its vocabulary and labels, learnt from the training rows."""
         kind: type[AnyTask] = TASKS[self.recipe.task.kind]
-        return kind.fit(self.recipe.task, examples.without_every(self.every, self.rows("train"), []))
+        return kind.fit(self.recipe.task, self.learnt([]))
 
-    def scored(self, task: AnyTask) -> dict[str, list[Any]]:
+    def scored(self, task: AnyTask) -> dict[str, Sequence[Any]]:
         """The examples of the splits that are scored, not trained on."""
-        given = (split for split in ("valid", "test") if getattr(self.recipe.data, split) is not None)
-        return {split: task.encode(list(self.rows(split))) for split in given}
+        given = {split: getattr(self.recipe.data, split) for split in ("valid", "test")}
+        return {
+            split: scored(task, self.rows(split), ", ".join(files)) for split, files in given.items() if files
+        }
 
     def train(
         self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None]
@@ -69,19 +84,21 @@ class Corpus:
         folder = self.cache / _key(self.recipe, identity)
         self.cache.mkdir(parents=True, exist_ok=True)
         with turn(self.cache / f"{folder.name}.lock"):
-            found = Examples.open(task, folder)
+            found, name = layout(task).open(task, folder), ", ".join(self.recipe.data.train)
             if found is None:
-                name = ", ".join(self.recipe.data.train)
-                examples.write(task, self.rows("train"), folder, name=name, hold_out=self.every, tick=tick)
-                found = Examples.open(task, folder)
+                kept_back: list[Row] = []
+                rows = self.learnt(kept_back)
+                examples.write(task, rows, folder, name=name, kept_back=kept_back, tick=tick)
+                found = layout(task).open(task, folder)
         assert found is not None
+        refuse_short(found, task, name)
         return found, folder
 
-    def held_out(self, task: AnyTask, folder: Path) -> list[Any]:
+    def held_out(self, task: AnyTask, folder: Path) -> Sequence[Any]:
         """Validation examples for a recipe that gives none."""
-        if held := examples.held_out(folder):
-            return task.encode(held)
         files = ", ".join(self.recipe.data.train)
+        if held := examples.held_out(folder):
+            return scored(task, held, files)
         raise DataError(f"{files}: no usable examples for valid; {HELD_OUT} rows are needed to hold one out")
 
 
@@ -89,10 +106,13 @@ def hold_out_every(n_rows: int) -> int:
     return max(HELD_OUT, -(-n_rows // MOST_HELD_OUT))
 
 
-def hold_out(train_rows: list[Row]) -> list[Row]:
+def hold_out(train_rows: list[Row], *, by_end: bool = False) -> list[Row]:
     """Takes the rows for validation out of the training rows."""
     held: list[Row] = []
-    train_rows[:] = examples.without_every(hold_out_every(len(train_rows)), train_rows, held)
+    if by_end:
+        train_rows[:] = examples.without_end(lambda: tuple(train_rows), held)
+    else:
+        train_rows[:] = examples.without_every(hold_out_every(len(train_rows)), train_rows, held)
     return held
 
 

@@ -26,6 +26,7 @@ from torch import nn
 from regard import durable, identity
 from regard.corpus import Corpus
 from regard.data.examples import Examples
+from regard.data.packed import layout
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
@@ -55,7 +56,7 @@ class Run:
     recipe: Recipe
     folder: Path
     training: Training
-    test: list[Any] | None
+    test: Sequence[Any] | None
     set_aside: list[SetAside] = field(default_factory=list)
     """Damaged checkpoints found on the way to one that is whole."""
     held: ExitStack = field(default_factory=ExitStack)
@@ -181,7 +182,7 @@ def prepare(
             task = kind.load(recipe.task, folder / "task")
             scored = corpus.scored(task) if ranks.shard else {}
             valid = scored.get("valid") or (corpus.held_out(task, place) if ranks.shard else [])
-            found = Examples.open(task, place)
+            found = layout(task).open(task, place)
             if found is None:
                 raise DataError(
                     f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"

@@ -58,7 +58,7 @@ def sniff(
     given = dict(columns or {})
     told = _by_format(train, task) or _known_kind(task, given)
     why: list[str] = []
-    if told is not None and file_format(train[0]) in told.formats:
+    if told is not None and (file_format(train[0]) in told.formats or _is_one_text(train, told)):
         chosen = {role: given.get(role) for role in told.roles}
     else:
         named = any(isinstance(column, str) for column in given.values())
@@ -80,6 +80,11 @@ def sniff(
         lengths={role: _median_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
         reasons=(*reasons, f"The task is to {told.name}.", *why),
     )
+
+
+def _is_one_text(files: Sequence[str], kind: Kind) -> bool:
+    """Plain text of which nothing has to be told apart: files follow one another."""
+    return len(kind.roles) == 1 and file_format(files[0]) == "text"
 
 
 def _splits(files: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
@@ -261,7 +266,7 @@ def _fill_roles(
             chosen[role] = picked
             shown = files[int(picked) - 1] if plain else f"Column {picked}"
             reasons.append(f"{shown} is the {role}: {why}.")
-    in_order = plain and list(chosen.values()) == [1, 2]
+    in_order = plain and list(chosen.values()) == list(range(1, len(chosen) + 1))
     return dict.fromkeys(chosen) if in_order else chosen, reasons
 
 

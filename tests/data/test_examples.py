@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.data import examples
-from regard.data.examples import Examples, held_out, write
+from regard.data.examples import Examples, held_out, without_end, without_every, write
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
@@ -83,7 +83,9 @@ def test_a_large_vocabulary_takes_more_room(
 @pytest.mark.usefixtures("small_chunks")
 def test_some_rows_are_held_out(task: Any, tmp_path: Path) -> None:
     heard: list[int] = []
-    write(task, rows(120), tmp_path / "cache", name="data", hold_out=20, tick=heard.append)
+    kept_back: list[Row] = []
+    given = without_every(20, rows(120), kept_back)
+    write(task, given, tmp_path / "cache", name="data", kept_back=kept_back, tick=heard.append)
     found = Examples.open(task, tmp_path / "cache")
     assert held_out(tmp_path / "cache") == rows(120)[19::20]
     kept = {found.row(i).where for i in range(len(found))}
@@ -126,3 +128,18 @@ def test_a_damaged_cache_is_not_used(damage: str, tmp_path: Path) -> None:
         case "nonsense":
             index.write_text("[]")
     assert Examples.open(task, folder) is None
+
+
+def test_of_a_text_the_end_is_kept_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = [
+        Row({"text": part}, "a.txt", number) for number, part in enumerate(("abcde\n", "fghijklm\n", "no"))
+    ]
+    kept_back: list[Row] = []
+    learnt = list(without_end(lambda: text, kept_back))
+    assert [row.fields["text"] for row in learnt] == ["abcde\n", "fghijklm\n", "n"]
+    assert [row.fields["text"] for row in kept_back] == ["o"]
+    monkeypatch.setattr(examples, "END", 2)
+    kept_back.clear()
+    learnt = list(without_end(lambda: text, kept_back))
+    assert [row.fields["text"] for row in learnt] == ["abcde\n", "fgh"]
+    assert [(row.fields["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]

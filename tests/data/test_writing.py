@@ -30,6 +30,19 @@ def test_words_ideographs_digits_and_marks_are_kept_apart(text: str, expected: l
     assert cuts(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("bpe", ["To", " be", ",", "\n", " ", " ", " or", "\t", "not", "\n", "\n"]),
+        ("char", [*"To be,\n   or\tnot\n\n"]),
+    ],
+)
+def test_white_space_can_be_kept(kind: Kind, expected: list[str]) -> None:
+    tokenizer = around(models.BPE(), kind, lowercase=False, segmented=False, space="kept")
+    found = tokenizer.pre_tokenizer.pre_tokenize_str("To be,\n   or\tnot\n\n")
+    assert [piece for piece, _ in found] == expected
+
+
 def test_runs_are_bounded() -> None:
     assert max(map(len, cuts("a" * 1009))) == MAX_WORD + 1  # the first with its space
     assert max(map(len, cuts("我" * 1009))) == MAX_IDEOGRAPHS

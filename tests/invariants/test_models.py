@@ -14,12 +14,21 @@ from torch.func import functional_call
 from regard.attention import Trace, sites, tapped
 from regard.decode import Draw, Rules, beam, walk
 from regard.layers.heads import smoothed_cross_entropy
-from regard.models import ClassifierConfig, Dims, RNNConfig, TaggerConfig, TransformerConfig
+from regard.models import ClassifierConfig, Dims, GPTConfig, RNNConfig, TaggerConfig, TransformerConfig
 from regard.store import load_model, save_model
-from regard.tasks import Classify, ClassifyConfig, Tag, TagConfig, Translate, TranslateConfig
-from tiny import DIMS, JOINT, TAGS, Inputs, classifier, inputs, rnn, stirred, tagger, transformer
+from regard.tasks import (
+    Classify,
+    ClassifyConfig,
+    LanguageModel,
+    LanguageModelConfig,
+    Tag,
+    TagConfig,
+    Translate,
+    TranslateConfig,
+)
+from tiny import DIMS, JOINT, TAGS, Inputs, classifier, gpt, inputs, rnn, stirred, tagger, transformer
 
-Config = TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig
+Config = TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig
 
 TRANSLATORS: dict[str, tuple[Config, Dims]] = {
     f"transformer-{position}-{norm}": (transformer(position=position, norm=norm), DIMS)
@@ -75,7 +84,16 @@ TAGGERS: dict[str, tuple[Config, Dims]] = {
     for encoder in ("transformer", "rnn", "words")
     for crf in (True, False)
 }
-MODELS = TRANSLATORS | CLASSIFIERS | TAGGERS
+CONTINUERS: dict[str, tuple[Config, Dims]] = {
+    f"gpt-{position}": (gpt(position=position), JOINT)
+    for position in ("learned", "rotary", "sinusoidal", "relative", "alibi", "none")
+}
+CONTINUERS |= {
+    "gpt-untied-swiglu": (gpt(tie_embeddings=False, activation="swiglu", bias=False), JOINT),
+    "gpt-post-multiquery": (gpt(norm="post", n_kv_heads=1), JOINT),
+}
+READERS = TRANSLATORS | CLASSIFIERS | TAGGERS
+MODELS = READERS | CONTINUERS
 LEGAL = ("B-LOC", "I-LOC", "O", "B-PER", "B-ORG", "I-ORG", "I-ORG")
 """As many tags as the longest input has words; so is every beginning of it."""
 
@@ -89,13 +107,16 @@ def made(config: Config, dims: Dims) -> tuple[nn.Module, Inputs]:
 
 
 def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
-    """Logits: (B, T, V) of a translator, (B, C) of a classifier; a tagger's probabilities: (B, 7, C)."""
+    """Logits: (B, T, V) of a translator or of what continues its target, (B, C) of a classifier; a tagger's
+    probabilities: (B, 7, C)."""
     if isinstance(config, TaggerConfig):
         at_BN, keep_BN = given.words
         likely_BNC = model.marginals(model.scores(*given.texts, at_BN), keep_BN)
         return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - at_BN.shape[1]))
     if isinstance(config, ClassifierConfig):
         return model(*given.texts)
+    if isinstance(config, GPTConfig):
+        return model(given.target_BT).view(*given.target_BT.shape, -1)
     return model(*given.pairs).view(*given.target_BT.shape, -1)
 
 
@@ -107,10 +128,12 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
         return nn.functional.cross_entropy(model(*given.texts), given.target_BT[:, 0] % DIMS.classes)
     keep_BT = torch.arange(given.target_BT.shape[1]) < torch.tensor([5, 2, 1, 3])[:, None]
     labels_N = given.target_BT.roll(1, dims=1)[keep_BT]
+    if isinstance(config, GPTConfig):
+        return model(given.target_BT, keep_BT, smoothed_cross_entropy(labels_N, 0.1))[0]
     return model(*given.pairs, keep_BT, smoothed_cross_entropy(labels_N, 0.1))[0]
 
 
-@each(TRANSLATORS)
+@each(TRANSLATORS | CONTINUERS)
 @torch.no_grad()
 def test_the_future_does_not_change_the_past(config: Config, dims: Dims) -> None:
     model, given = made(config, dims)
@@ -123,7 +146,7 @@ def test_the_future_does_not_change_the_past(config: Config, dims: Dims) -> None
         assert (after_BTV[:, place:] - before_BTV[:, place:]).abs().amax(-1).min() > 1e-5
 
 
-@each(MODELS)
+@each(READERS)
 @torch.no_grad()
 def test_padding_and_company_change_nothing(config: Config, dims: Dims) -> None:
     model, given = made(config, dims)
@@ -138,7 +161,7 @@ def test_padding_and_company_change_nothing(config: Config, dims: Dims) -> None:
     torch.testing.assert_close(padded, together, rtol=1e-5, atol=1e-5)
 
 
-@each(MODELS)
+@each(READERS)
 @torch.no_grad()
 def test_the_last_real_token_counts(config: Config, dims: Dims) -> None:
     """So that the test above cannot pass by ignoring too much."""
@@ -191,8 +214,9 @@ def test_looking_changes_nothing_and_every_site_is_seen(config: Config, dims: Di
     n_target = given.target_BT.shape[1]
     for name, trace in traces.items():
         weights_BHQK = trace.weights_BHQK
-        looks_at_target = name.startswith("decoder.") and name.endswith(".self")
-        n_queries = n_target if name.startswith(("decoder.", "attention")) else given.source_BK.shape[1]
+        looks_at_target = name.startswith(("decoder.", "stack.")) and name.endswith(".self")
+        reads_target = looks_at_target or name.startswith(("decoder.", "attention"))
+        n_queries = n_target if reads_target else given.source_BK.shape[1]
         if name.startswith("pooling"):
             n_queries = 1
         assert weights_BHQK.shape[::2] == (len(given.lengths_B), n_queries), name
@@ -213,6 +237,8 @@ def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
         expected += [f"decoder.layers.{i}.{kind}" for i in range(2) for kind in ("self", "cross")]
     elif isinstance(config, RNNConfig):
         expected += ["attention"] if config.attention != "none" else []
+    elif isinstance(config, GPTConfig):
+        expected += [f"stack.layers.{i}.self" for i in range(2)]
     else:
         if config.encoder.kind == "transformer":
             expected += [f"encoder.stack.layers.{i}.self" for i in range(2)]
@@ -243,6 +269,7 @@ def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.tasks.translate.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.classify.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.tag.Tokenizer", Vocabulary)
+    monkeypatch.setattr("regard.tasks.language_model.Tokenizer", Vocabulary)
 
 
 @each(MODELS)
@@ -255,6 +282,8 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
         task = Classify(ClassifyConfig(max_length=12), source, [f"label {i}" for i in range(dims.classes)])
     elif isinstance(config, TaggerConfig):
         task = Tag(TagConfig(max_length=12), source, dims.tags, "signs")
+    elif isinstance(config, GPTConfig):
+        task = LanguageModel(LanguageModelConfig(max_length=12), target)
     else:
         task = Translate(TranslateConfig(joint=dims.joint, max_length=12), source, target)
     save_model(tmp_path / "model", task, task.config, model, config, {})
@@ -369,6 +398,13 @@ NAMES: dict[str, tuple[Config, str]] = {
         attention.score.v_HE attention.{q,k}.{weight,bias}
         cells.enter.{weight,bias} cells.extra.weight cells.cells.{0,1}.recur.{weight,bias}
         cells.between.0.{weight,bias} bridge.{weight,bias} combine.{weight,bias} output.weight""",
+    ),
+    "gpt": (
+        gpt(n_layers=1, tie_embeddings=False),
+        """embed.weight embed.position.weight
+        stack.layers.0.self.{q,k,v,o}.{weight,bias} stack.layers.0.self_norm.{weight,bias}
+        stack.layers.0.ff.{inner,outer}.{weight,bias} stack.layers.0.ff_norm.{weight,bias}
+        stack.norm.{weight,bias} output.weight""",
     ),
     "classifier": (
         classifier("rnn", n_layers=1),

@@ -32,7 +32,9 @@ class Growing(Static):
         assert (self.positions_BK is None) == (new.positions_BK is None), "positions: always or never"
         positions_BK = None
         if self.positions_BK is not None and new.positions_BK is not None:
-            positions_BK = torch.cat([self.positions_BK, new.positions_BK], dim=1)
+            rows = max(len(self.positions_BK), len(new.positions_BK))
+            both = (self.positions_BK, new.positions_BK)
+            positions_BK = torch.cat([positions.expand(rows, -1) for positions in both], dim=1)
         k_BGKE = torch.cat([self.k_BGKE, new.k_BGKE], dim=2)
         v_BGKW = torch.cat([self.v_BGKW, new.v_BGKW], dim=2)
         return Growing(k_BGKE, v_BGKW, positions_BK)

@@ -27,13 +27,14 @@ def init(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="Two aligned text files, or .tsv, .csv, .jsonl, .conll, .conllu, each plain or .gz; "
+            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .conll, .conllu, each plain or .gz; "
             "train, valid and test are told by these words in the names.",
             show_default=False,
         ),
     ],
     task: Annotated[
-        str | None, typer.Option(help="translate, classify or tag, where the files do not tell.")
+        str | None,
+        typer.Option(help="translate, classify, tag or language_model, where the files do not tell."),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
@@ -91,9 +92,10 @@ def _recipe(guess: "Guess", encoding: str) -> str:
     from regard.recipe import Recipe
 
     rows = list(islice(read_rows(guess.train, guess.columns, encoding=encoding), SAMPLED))
-    texts = KINDS[guess.task].texts
-    scripts = {role: script([row.fields[role] for row in rows]) for role in texts}
-    text = draft(Plan(guess, scripts, Machine.here()), str(free(f"runs/{_name(guess)}")), encoding)
+    kind = KINDS[guess.task]
+    scripts = {role: script([row.fields[role] for row in rows]) for role in kind.texts}
+    plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess))
+    text = draft(plan, str(free(f"runs/{_name(guess)}")), encoding)
     Recipe.parse(tomllib.loads(text), "the recipe drafted")
     return text
 

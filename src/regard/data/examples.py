@@ -12,7 +12,7 @@ A folder is whole or absent, and its name says what it was made of: whoever find
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, Self, TypeVar
@@ -28,6 +28,8 @@ from regard.errors import DataError
 FORMAT_VERSION = 1
 CHUNK = 4096
 """Rows encoded together."""
+END, MOST_OF_END = 10, 1_000_000
+"""Of a text without documents its last tenth is kept back, but no more than so many characters."""
 
 Ints = NDArray[np.integer]
 Kept = tuple[Ints, ...]
@@ -109,6 +111,10 @@ class Examples(Sequence[Any]):
     def __getitem__(self, i: Any) -> Any:
         return self._encoder.revive(self.row(i), tuple(column[i] for column in self._columns))
 
+    def in_epoch(self, seed: int, epoch: int) -> Self:
+        """As they are in that epoch: here always the same."""
+        return self
+
     def row(self, i: int) -> Row:
         """Where it came from; its text is not kept."""
         file, line = self._places[i]
@@ -155,21 +161,19 @@ def write(
     folder: Path,
     *,
     name: str,
-    hold_out: int | None = None,
+    kept_back: Sequence[Row] = (),
     tick: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Encode rows into a folder; every `hold_out`-th is kept back.
+    """Encode rows into a folder; `kept_back` may fill while they are read.
 
     `name` is what errors call the data; `tick` hears how many rows each chunk had.
     """
-    kept_back: list[Row] = []
-    given = without_every(hold_out, rows, kept_back)
 
     def fill(partial: Path) -> None:
         made, shapes = _Maker(encoder), dict[str, list[Any]]()
         files: dict[str, BinaryIO] = {}
         try:
-            for chunk in _chunks(given):
+            for chunk in _chunks(rows):
                 for part, array in made.arrays(chunk).items():
                     if part not in files:
                         files[part] = (partial / part).open("wb")
@@ -208,6 +212,19 @@ def without_every(n: int | None, rows: Iterable[Row], kept_back: list[Row]) -> I
             yield row
         else:
             kept_back.append(row)
+
+
+def without_end(rows: Callable[[], Iterable[Row]], kept_back: list[Row]) -> Iterator[Row]:
+    """The rows of a text but its end, which goes to `kept_back`; the row in between is cut in two."""
+    n_characters = sum(len(row.fields["text"]) for row in rows())
+    left = n_characters - min(n_characters // END, MOST_OF_END)
+    for row in rows():
+        text = row.fields["text"]
+        if left > 0:
+            yield row if left >= len(text) else replace(row, fields={"text": text[:left]})
+        if left < len(text):
+            kept_back.append(replace(row, fields={"text": text[max(0, left) :]}))
+        left -= len(text)
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -17,6 +17,7 @@ from itertools import chain, count, zip_longest
 from pathlib import Path
 
 from regard.data import conll, parquet
+from regard.data.documents import By, documents
 from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
 from regard.errors import DataError
 
@@ -61,12 +62,14 @@ def read_rows(
     *,
     encoding: str = "utf-8",
     base: Path | None = None,
+    by: By | None = None,
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Row]:
     """Yields the rows of aligned text files (one per role), or of files of records, one after another.
 
     `columns` maps each wanted role to its column, None where the file shall tell. `base` is the folder
     that relative paths start from. Fields lose surrounding white space; empty ones are for the task to judge.
+    With `by` the only role is read from plain text as documents, whose white space is kept (documents.py).
     """
     if not paths:
         raise DataError(f"no data files are given for {', '.join(columns)}")
@@ -86,8 +89,12 @@ def read_rows(
             yield from _table_rows(files[0], cells, columns, refuse)
         return
     for file in chain.from_iterable(found):
-        row = None
-        match file_format(file):
+        row: Row | None = None
+        rows: Iterator[Row]
+        match "documents" if plain and by else file_format(file):
+            case "documents":
+                (role,) = columns
+                rows = (Row({role: part}, file, line) for line, part in documents(read(file), by or "files"))
             case "jsonl":
                 rows = _object_rows(file, file_objects(file, read(file), refuse), columns, refuse)
             case "parquet":

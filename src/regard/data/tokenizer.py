@@ -127,11 +127,11 @@ class Tokenizer:
         return "".join(self.spellings[i] for i in self.encode(text).ids)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A label for each id, without marks of spacing; a byte reads `<0xE4>`, a lone space `␣`."""
+        """A label for each id, without marks of spacing: a byte is `<0xE4>`, a space `␣`, a line end `⏎`."""
         names = [self._inner.id_to_token(i) or UNKNOWN for i in ids]
         if isinstance(self._inner.model, models.WordPiece):
             return [name.removeprefix("##") for name in names]
-        return [name.removeprefix(" ") or "␣" for name in names]
+        return [name.removeprefix(" ").replace("\n", "⏎") or "␣" for name in names]
 
     def unknown_rate(self, texts: Sequence[str]) -> float:
         """The share of pieces that are `<unk>`."""

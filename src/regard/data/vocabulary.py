@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, trainers
 
 from regard.config import Config
 from regard.data.unigram import learn_pieces
-from regard.data.writing import UNKNOWN, Kind, around, is_segmented
+from regard.data.writing import UNKNOWN, Kind, Space, around, is_segmented
 from regard.errors import DataError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -30,6 +30,10 @@ class TokenizerConfig(Config):
     vocab_size: int = Field(8000, ge=5, le=1_000_000)
     """Upper bound for all pieces together, with the special ones and the 256 bytes of bpe and unigram."""
     lowercase: bool = False
+    space: Space = Field(
+        "one",
+        description="white space: made one space, or kept as it is, line ends too (bpe, unigram, char)",
+    )
     min_frequency: int = Field(2, ge=1)
     """Characters, pieces and words seen less often are not learnt."""
 
@@ -46,6 +50,8 @@ class TokenizerConfig(Config):
 
     @model_validator(mode="after")
     def _leaves_room(self) -> Self:
+        if self.space == "kept" and self.kind in ("word", "wordpiece"):
+            raise ValueError(f"kind {self.kind} cannot keep white space; take bpe, unigram or char")
         least = len(self.fixed) + 1
         if self.vocab_size < least:
             raise ValueError(
@@ -70,7 +76,13 @@ def refuse_surrogates(texts: Sequence[str]) -> None:
 def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     texts = list(texts)
     refuse_surrogates(texts)
-    style = partial(around, kind=config.kind, lowercase=config.lowercase, segmented=is_segmented(texts))
+    style = partial(
+        around,
+        kind=config.kind,
+        lowercase=config.lowercase,
+        segmented=is_segmented(texts),
+        space=config.space,
+    )
     workshop = style(models.BPE())
     texts = [workshop.normalizer.normalize_str(text) for text in texts]
     if not any(map(str.strip, texts)):

@@ -8,6 +8,8 @@ but the marker is the space itself and not "▁", which a user's text may contai
   these are words like any others.
 - Words, ideographs, digits and marks never share a piece. So no text can spell "</s>" or "<0x41>".
 - Runs are bounded: a megabyte without a space takes linear time.
+- Where white space is kept (`Space`), nothing is cleaned: line ends and indents are pieces of their own, no
+  space is put before the first word, and decoding gives every character back.
 """
 
 import re
@@ -20,6 +22,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 UNKNOWN = "<unk>"
 Kind = Literal["bpe", "unigram", "wordpiece", "char", "word"]
+Space = Literal["one", "kept"]
 
 IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}ー"
 WIDE = IDEOGRAPH + r"\x{3001}-\x{303F}\x{FF01}-\x{FF65}"  # with the marks that are written between ideographs
@@ -34,7 +37,9 @@ def is_segmented(texts: Iterable[str]) -> bool:
     return 2 * gaps[True] > gaps[False]
 
 
-def around(model: models.Model, kind: Kind, *, lowercase: bool, segmented: bool) -> Tokenizer:
+def around(
+    model: models.Model, kind: Kind, *, lowercase: bool, segmented: bool, space: Space = "one"
+) -> Tokenizer:
     """A tokenizer that cleans, cuts and joins text in the way of its kind."""
     tokenizer = Tokenizer(model)
     if kind == "wordpiece":
@@ -43,6 +48,10 @@ def around(model: models.Model, kind: Kind, *, lowercase: bool, segmented: bool)
         )
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         tokenizer.decoder = _join_subwords(segmented)
+    elif space == "kept":
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase()] if lowercase else [])
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_cuts(kind, segmented) + r"|\s"), "isolated")
+        tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
     else:
         tokenizer.normalizer = _collapse_spaces(kind, lowercase, segmented)
         tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_cuts(kind, segmented)), "isolated")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.corpus import HELD_OUT
-from regard.data.examples import Examples
+from regard.data.packed import layout, refuse_short
 from regard.data.source import Row
 from regard.doctor import pieces
 from regard.doctor.cost import Estimate, estimate, too_big
@@ -106,9 +106,11 @@ def _estimate(
     """None, and a finding, when the model is too big to be tried."""
     tight = too_big(least_memory(recipe, task))
     if not tight:
-        examples = Examples.of(task, train)
+        name = ", ".join(recipe.data.train)
+        examples = layout(task).of(task, train)
         if not examples:
-            raise DataError(f"{', '.join(recipe.data.train)}: no usable training examples")
+            raise DataError(f"{name}: no usable training examples")
+        refuse_short(examples, task, name)
         device = pick_device(recipe.train.device)
         measured = estimate(assemble(recipe, task, examples, [], base / recipe.run, device), share)
         findings += too_big(measured.memory)

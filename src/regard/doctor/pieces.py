@@ -78,6 +78,8 @@ def histogram(lengths: NDArray[np.int64]) -> Histogram:
 
 
 def _too_long(pieces: Pieces, kind: Kind, max_length: int) -> list[Finding]:
+    if kind.too_long is None:
+        return []
     sides = [lengths > max_length for lengths in pieces.lengths.values()]
     rows = [pieces.rows[int(i)] for i in np.flatnonzero(np.any(sides, axis=0))]
     severity, fate = kind.too_long(pieces.split)

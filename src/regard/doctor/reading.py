@@ -12,6 +12,7 @@ from regard.data.source import Row, read_rows
 from regard.errors import DataError
 from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
+from regard.tasks import documents
 
 _NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
 _PLACE = re.compile(r"^(\S.*?:\d+): ")
@@ -71,7 +72,8 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
             drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
             notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
-        rows["valid"], shares["valid"] = hold_out(rows["train"]), 1.0
+        by_end = documents(recipe.task) == "files"
+        rows["valid"], shares["valid"] = hold_out(rows["train"], by_end=by_end), 1.0
     return rows, shares, faults.findings() + notes
 
 
@@ -93,7 +95,12 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
         nonlocal total
         try:
             for row in read_rows(
-                files, recipe.columns(), encoding=recipe.data.encoding, base=base, refuse=faults.note
+                files,
+                recipe.columns(),
+                encoding=recipe.data.encoding,
+                base=base,
+                by=documents(recipe.task),
+                refuse=faults.note,
             ):
                 total += 1
                 yield row

@@ -19,7 +19,7 @@ def draft(plan: Plan, run: str, encoding: str = "utf-8") -> str:
     sections = {
         "": _run(run),
         **{name: settings for name, settings in own.items() if name.startswith("task")},
-        "data": _data(plan.guess, encoding),
+        "data": _data(plan.guess, kind.held_out, encoding),
         **{name: settings for name, settings in own.items() if name.startswith("model")},
         "train": _train(plan, kind.pace(plan)),
     }
@@ -43,14 +43,13 @@ def _run(run: str) -> list[Setting]:
     ]
 
 
-def _data(guess: Guess, encoding: str) -> list[Setting]:
+def _data(guess: Guess, held_out: str, encoding: str) -> list[Setting]:
     columns = {role: column for role, column in guess.columns.items() if column is not None}
-    held_out = "none given: every 20th training row is held out"
     return [
         ("train", list(guess.train), f"{guess.n_rows:,} rows; paths start from the current folder"),
         ("valid", list(guess.valid), "decides which checkpoint is kept")
         if guess.valid
-        else ("# valid", [], held_out),
+        else ("# valid", [], f"none given: {held_out}"),
         ("test", list(guess.test), "scored once, at the end")
         if guess.test
         else ("# test", [], "scored at the end"),

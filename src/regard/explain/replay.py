@@ -80,7 +80,8 @@ def _attention(
     for site, trace in traces.items():
         title, rows, columns = task.site_grounds(site)
         weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
-        maps.append(AttentionMap(site, title, weights_HQK, grounds[rows], grounds[columns]))
+        answering_HQK = weights_HQK[:, -len(grounds[rows]) :]  # the others only read what was given
+        maps.append(AttentionMap(site, title, answering_HQK, grounds[rows], grounds[columns]))
     return maps, told_T
 
 

@@ -3,8 +3,8 @@ weights knew which pieces matter.
 
 For every token of the answer: how much its log-probability changes without the piece it looks at most, set
 between a piece at random (0) and the piece that matters most (1). A change either way counts: a piece may
-speak against the answer. The level of chance comes from shuffled weights, the best map chosen each time, as
-it is for the reader.
+speak against the answer. A piece that comes after the token (its change is NaN) is no choice at all. The
+level of chance comes from shuffled weights, the best map chosen each time, as it is for the reader.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:
     rng = np.random.default_rng(0)
     shuffled = [_shares(rng.permutation(n_pieces)[top_MT], change_KT).max() for _ in range(N_SHUFFLES)]
     chance = float(np.quantile(shuffled, 0.95))
-    without_top = float(np.take_along_axis(change_KT, top_MT[best][None], axis=0).mean())
-    changes = without_top, float(change_KT.mean()), float(change_KT.max(0).mean())
+    without_top = float(np.nanmean(np.take_along_axis(change_KT, top_MT[best][None], axis=0)))
+    changes = without_top, float(np.nanmean(change_KT, 0).mean()), float(np.nanmax(change_KT, 0).mean())
     share = float(shares_M[best])
     english, chinese = _sentences(changes, share, chance, (len(maps_QK), n_tokens))
     score = {"unsure": None, "none": 0.0}.get(_verdict(share, chance), share)
@@ -55,9 +55,10 @@ def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:
 
 def _shares(top_MT: NDArray[np.integer], change_KT: Floats) -> Floats:
     """How far each map's choices go from a random piece (0) to the one that matters most (1)."""
+    mean_T = np.nanmean(change_KT, 0)
     chosen_MT = change_KT[top_MT, np.arange(change_KT.shape[1])]
-    gained = (chosen_MT - change_KT.mean(0)).sum(-1)
-    possible = (change_KT.max(0) - change_KT.mean(0)).sum()
+    gained = np.where(np.isnan(chosen_MT), 0, chosen_MT - mean_T).sum(-1)
+    possible = (np.nanmax(change_KT, 0) - mean_T).sum()
     shares: Floats = gained / possible if possible > 0 else np.zeros(len(top_MT))
     return shares
 

@@ -5,9 +5,10 @@ to begin with, what can be wrong with its rows, what a server answers. The table
 from regard.kinds.classify import CLASSIFY
 from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
+from regard.kinds.language_model import LANGUAGE_MODEL
 from regard.kinds.tag import TAG
 from regard.kinds.translate import TRANSLATE
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL)}
 
 __all__ = ["KINDS", "Answer", "Guess", "Kind"]

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from regard.data.source import Row
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
+from regard.kinds.guess import Guess
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Pace, Setting
@@ -26,6 +27,10 @@ def _nothing_counted(rows: Sequence[Row]) -> dict[str, int]:
 
 def _any_row(row: Row) -> bool:
     return True
+
+
+def _by_pieces(guess: Guess) -> bool:
+    return False
 
 
 def whole_texts(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
@@ -53,8 +58,8 @@ class Kind:
     # check
     examine: Callable[[Splits, TaskConfig], list[Finding]]
     """Everything that can be said of the rows without a vocabulary."""
-    too_long: Callable[[str], tuple[Severity, str]]
-    """What becomes of rows of a split that are longer than max_length."""
+    too_long: Callable[[str], tuple[Severity, str]] | None
+    """What becomes of rows of a split that are longer than max_length; None where any length is as good."""
 
     # serve
     says: str
@@ -72,5 +77,16 @@ class Kind:
     """What these are."""
     pieces: Callable[[AnyTask, str, Sequence[Row]], list[list[int]]] = whole_texts
     """What a role's texts become."""
+    held_out: str = "every 20th training row is held out"
+    """Without validation data."""
+    by_character: Callable[[Guess], bool] = _by_pieces
+    """Whether a first recipe takes every character for a piece."""
+    route: str = ""
+    """Under which the server is asked; by default its name."""
     searches: bool = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""
+
+    @property
+    def path(self) -> str:
+        """Of its route."""
+        return f"/v1/{self.route or self.name}"

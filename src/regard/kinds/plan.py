@@ -38,10 +38,15 @@ class Plan:
     guess: Guess
     scripts: Mapping[str, Script]
     machine: Machine
+    by_character: bool = False
+    """Whether every character is a piece."""
 
     @property
     def pieces_a_row(self) -> float:
-        return max(self.guess.lengths[role][0] / PIECE[script] + 1 for role, script in self.scripts.items())
+        return max(
+            self.guess.lengths[role][0] / (1 if self.by_character else PIECE[script]) + 1
+            for role, script in self.scripts.items()
+        )
 
     @property
     def preset(self) -> str:

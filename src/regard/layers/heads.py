@@ -24,6 +24,22 @@ SLICE_ELEMENTS = 1 << 22
 """Logits computed at once: 16 MB of float32."""
 
 
+def log_probs(target_N: Tensor) -> Read:
+    """Reads the log-probability of each target; of the N×V logits only a slice is there at a time."""
+
+    def read(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
+        height = max(1, SLICE_ELEMENTS // len(weight_VD))
+        told = [
+            -F.cross_entropy(logits(hidden, weight_VD, bias_V).float(), target, reduction="none")
+            for hidden, target in zip(
+                torch.split(hidden_ND, height), torch.split(target_N, height), strict=True
+            )
+        ]
+        return torch.cat(told)
+
+    return read
+
+
 class _SmoothedCrossEntropy(torch.autograd.Function):
     """Sums over N of the smoothed and of the plain negative log-likelihood, gradients made on the way.
 

@@ -8,7 +8,7 @@ from regard.layers.block import Block, BlockConfig
 from regard.layers.embed import Embed
 
 
-def embedding(config: BlockConfig, n_tokens: int) -> Embed:
+def embedding(config: BlockConfig, n_tokens: int, *, scale: bool = True) -> Embed:
     """The table that fits a stack: its width, its absolute positions if it has any."""
     position: Sinusoidal | Learned | None = None
     if config.position == "sinusoidal":
@@ -19,6 +19,7 @@ def embedding(config: BlockConfig, n_tokens: int) -> Embed:
         n_tokens,
         config.d_model,
         position=position,
+        scale=scale,
         dropout=config.dropout,
         word_dropout=config.word_dropout,
     )

@@ -7,19 +7,22 @@ from pydantic import Field
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
+from regard.models.gpt import GPT, GPTConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
 
 ModelConfig = Annotated[
-    TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig, Field(discriminator="kind")
+    TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig, Field(discriminator="kind")
 ]
 
 __all__ = [
+    "GPT",
     "Classifier",
     "ClassifierConfig",
     "Dims",
     "Ensemble",
+    "GPTConfig",
     "ModelConfig",
     "RNNConfig",
     "RNNSeq2Seq",

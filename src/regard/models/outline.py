@@ -7,7 +7,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from regard.errors import RecipeError
-from regard.models import ClassifierConfig, ModelConfig, TaggerConfig, TransformerConfig
+from regard.models import ClassifierConfig, GPTConfig, ModelConfig, TaggerConfig, TransformerConfig
 from regard.models.classifier import TransformerEncoderConfig
 from regard.models.dims import Dims
 
@@ -24,7 +24,8 @@ def outline(config: ModelConfig, dims: Dims) -> nn.Module:
 def places(config: ModelConfig) -> int | None:
     """How many positions a model has; None if it has any number."""
     stack = config.encoder if isinstance(config, ClassifierConfig | TaggerConfig) else config
-    if isinstance(stack, TransformerConfig | TransformerEncoderConfig) and stack.position == "learned":
+    stacked = TransformerConfig | TransformerEncoderConfig | GPTConfig
+    if isinstance(stack, stacked) and stack.position == "learned":
         return stack.max_positions
     return None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ServeError
+from regard.kinds import KINDS
 from regard.serve.counts import Counts
 from regard.serve.job import Job, Purpose
 from regard.serve.lane import Lane
@@ -59,7 +60,9 @@ class Engine:
             raise unknown_model(self.lanes)
         if found not in able:
             kind = found.about["task"]
-            raise RefusedError(422, "other_task", f"the model {name!r} is for /v1/{kind}; ask it there")
+            raise RefusedError(
+                422, "other_task", f"the model {name!r} is for {KINDS[kind].path}; ask it there"
+            )
         return found
 
     def jobs(

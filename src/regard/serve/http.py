@@ -80,7 +80,7 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
 
     for kind in KINDS.values():
         app.add_api_route(
-            f"/v1/{kind.name}",
+            kind.path,
             _route(kind, engine, answered),
             methods=["POST"],
             name=kind.name,

@@ -4,27 +4,42 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from regard.data.documents import By
 from regard.tasks.classify import Classify, ClassifyConfig
+from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.tag import Tag, TagConfig
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate, TranslateConfig
+from regard.tasks.writing import Writing
 
-TaskConfig = Annotated[TranslateConfig | ClassifyConfig | TagConfig, Field(discriminator="kind")]
-TASKS: dict[str, type[Translate] | type[Classify] | type[Tag]] = {
-    task.kind: task for task in (Translate, Classify, Tag)
+TaskConfig = Annotated[
+    TranslateConfig | ClassifyConfig | TagConfig | LanguageModelConfig, Field(discriminator="kind")
+]
+TASKS: dict[str, type[Translate] | type[Classify] | type[Tag] | type[LanguageModel]] = {
+    task.kind: task for task in (Translate, Classify, Tag, LanguageModel)
 }
 
 AnyTask = Task[Any, Any, Any, Any]
+
+
+def documents(config: TaskConfig) -> By | None:
+    """What a document of plain text is, for a task that reads documents."""
+    return config.documents if isinstance(config, LanguageModelConfig) else None
+
 
 __all__ = [
     "TASKS",
     "AnyTask",
     "Classify",
     "ClassifyConfig",
+    "LanguageModel",
+    "LanguageModelConfig",
     "Tag",
     "TagConfig",
     "Task",
     "TaskConfig",
     "Translate",
     "TranslateConfig",
+    "Writing",
+    "documents",
 ]

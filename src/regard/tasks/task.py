@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -79,6 +79,15 @@ class Tally(Protocol):
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """Scores of each kind of answer, where there are kinds."""
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A tally whose metrics hold the loss: the task need not be asked for it beside them."""
+
+    @property
+    def n_tokens(self) -> int:
+        """What the loss is a mean over."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +204,16 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
 
     def pictures(self, model: nn.Module, batch: Ba) -> list[Picture]:
         """What else can be shown of a forced batch of one."""
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """A task that says itself what of its answers is worth showing while a model learns."""
+
+    def samples(
+        self, model: nn.Module, examples: Sequence[Any], device: torch.device
+    ) -> list[dict[str, str]]:
+        """Input, expected answer and answer of these validation examples."""
 
 
 def padded(sequences: Sequence[Ints]) -> Tensor:

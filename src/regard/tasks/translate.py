@@ -1,6 +1,6 @@
 """translate: a text in, a text out. Summaries and replies have the same shape."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -16,14 +16,14 @@ from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer, TokenizerConfig
-from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, Tree, untold
-from regard.errors import RecipeError
+from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
 from regard.layers.heads import smoothed_cross_entropy
 from regard.metrics.text import BleuTokenizer, bleu, chrf
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, without_each
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, padded, without_each
 from regard.tasks.writer import Writer
+from regard.tasks.writing import Writing
 
 
 class TranslateConfig(Config):
@@ -129,7 +129,7 @@ class TextTally:
         return {}
 
 
-class Translate:
+class Translate(Writing[Pairs, Translation]):
     kind: ClassVar[str] = "translate"
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
@@ -236,55 +236,22 @@ class Translate:
             [example.row.fields["target"] for example in batch.examples],
         )
 
-    def follow(self, model: nn.Module, batch: Pairs, tell: Callable[[str], None]) -> Translation:
-        """Predict a batch of one; `tell` hears how the text begins whenever more of it is certain."""
-        if self.config.decode.n_best > 1:
-            raise RecipeError("decode.n_best: only one answer can be followed; leave it at 1")
-        heard = ""
+    @property
+    def decode(self) -> DecodeConfig:
+        return self.config.decode
 
-        def more(source: int, ids: Sequence[int]) -> None:
-            nonlocal heard
-            text = self.target.decode(ids).rstrip("\ufffd")  # a character that is not yet whole
-            if len(text) > len(heard):
-                heard = text
-                tell(text)
-
-        (found,) = self.search(model, batch, self.config.decode, Listener(begins=more))
-        answer = self.told(batch.examples[0], found)
-        if answer.text != heard:
-            tell(answer.text)
-        return answer
-
-    def recorded(self, model: nn.Module, batch: Pairs) -> Tree:
-        """The search for the answer of a batch of one."""
-        decode = self.config.decode
-        if decode.sample or decode.beam == 1:
-            raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")
-        tree = Tree(EOS, decode.length_penalty)
-        self.search(model, batch, decode, Listener(tree=tree))
-        return tree
-
-    def predict(self, model: nn.Module, batch: Pairs, tell: Tell[Translation] = untold) -> list[Translation]:
-        answers: dict[int, Translation] = {}
-
-        def ended(source: int, found: Sequence[Hypothesis]) -> None:
-            answers[source] = self.told(batch.examples[source], found)
-            tell(source, answers[source])
-
-        self.search(model, batch, self.config.decode, Listener(ends=ended))
-        return [answers[source] for source in range(len(batch.examples))]
+    def text_of(self, example: Pair, ids: Sequence[int]) -> str:
+        return self.target.decode(ids)
 
     def search(
         self, model: nn.Module, batch: Pairs, decode: DecodeConfig, listener: Listener = NOBODY
     ) -> list[list[Hypothesis]]:
-        """What is found for each example, best first."""
         assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
         state: Any = model.start(batch.source_BK, batch.source_lengths_B)
         sources = [example.source.tolist() for example in batch.examples]
         return self.writer(model, state, sources, decode, batch.source_BK.device, listener)
 
     def told(self, example: Pair, found: Sequence[Hypothesis]) -> Translation:
-        """What was found, best first, as the answer to the example."""
         if not self.usable_input(example):
             return NOTHING
         best, *rest = found

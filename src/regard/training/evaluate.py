@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
-from regard.tasks.task import Tally, Task, evaluating
+from regard.tasks.task import Priced, Tally, Task, evaluating
 
 
 def evaluate(
@@ -28,13 +28,16 @@ def evaluate(
     with evaluating(model):
         for indices in sorted_batches(sizes, batch_tokens, task.rows_together):
             batch = task.collate([examples[i] for i in indices]).to(device)
-            loss = task.loss(model, batch)
-            for name, count in batch.counts.items():
-                losses[name] = losses.get(name, 0.0) + float(loss.shown[name])
-                counts[name] = counts.get(name, 0) + count
             part = task.measure(model, batch, thorough=thorough)
             tally = part if tally is None else tally + part
+            if not isinstance(part, Priced):
+                loss = task.loss(model, batch)
+                for name, count in batch.counts.items():
+                    losses[name] = losses.get(name, 0.0) + float(loss.shown[name])
+                    counts[name] = counts.get(name, 0) + count
             tick(len(indices))
     assert tally is not None, "nothing to evaluate"
+    if isinstance(tally, Priced):
+        return tally.metrics(), tally
     loss_sum = sum(losses[name] / counts[name] for name in losses)
     return {"loss": loss_sum, **tally.metrics()}, tally

@@ -88,7 +88,8 @@ def _step(training: Training) -> Iterator[Event]:
         return
     bad, skipped = (*progress.bad, place), progress.skipped + 1
     training.advance(place=after, step=step, bad=bad, skipped=skipped)
-    rows = tuple(training.train.row(i).where for i in load.indices)
+    examples = training.train.in_epoch(training.seed, place.epoch)
+    rows = tuple(examples.row(i).where for i in load.indices)
     yield Skipped(step, place, rows, loss, grad_norm, skipped)
     if len(bad) == BAD_UPDATES:
         yield from roll_back(training)

@@ -16,7 +16,7 @@ from regard.data.ahead import Ahead
 from regard.data.batching import Order, Place, split
 from regard.data.examples import Examples
 from regard.errors import CheckpointError
-from regard.tasks.task import Batch, Tally, Task, evaluating
+from regard.tasks.task import Batch, Sampling, Tally, Task, evaluating
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
@@ -96,16 +96,17 @@ class Training:
         """Into which a batch is split."""
         return max(self.plan.accumulate, self.progress.parts)
 
-    def load(self, indices: Sequence[int], n_parts: int | None = None) -> Load:
+    def load(self, indices: Sequence[int], n_parts: int | None = None, epoch: int = 0) -> Load:
+        examples = self.train.in_epoch(self.seed, epoch)
         largest_share = -(-len(indices) // self.ranks.world)
         n_parts = min(n_parts or self.n_parts, largest_share)
         own = split(self.ranks.share(indices), n_parts)
         parts = own + [list(indices[:1])] * (n_parts - len(own))
-        return Load(indices, [self.task.collate([self.train[i] for i in part]) for part in parts], len(own))
+        return Load(indices, [self.task.collate([examples[i] for i in part]) for part in parts], len(own))
 
     def _load_at(self, place: Place) -> Load | None:
         indices = self.order.batch(place)
-        return None if indices is None else self.load(indices)
+        return None if indices is None else self.load(indices, epoch=place.epoch)
 
     @property
     def together(self) -> bool:
@@ -181,9 +182,13 @@ class Training:
 
     def samples(self) -> list[dict[str, str]]:
         """What the model answers to the first few validation examples."""
-        shown = [example for example in self.valid[:SAMPLES] if self.task.usable_input(example)]
+        first_few = [self.valid[i] for i in range(min(SAMPLES, len(self.valid)))]
+        shown = [example for example in first_few if self.task.usable_input(example)]
         if not shown:
             return []
+        if isinstance(self.task, Sampling):
+            with evaluating(self.model):
+                return self.task.samples(self.model, shown, self.device)
         with evaluating(self.model):
             answers = self.task.predict(self.model, self.task.collate(shown).to(self.device))
         first, *_, last = self.task.roles

@@ -7,14 +7,17 @@ import * as settings from "/web/settings.js";
 
 const MOST_LABELS = 12;
 
-/** @param {ask.Model} model @param {AbortSignal} signal */
-async function translate(model, signal) {
-  const fields = { model: model.name, text: $("input").value, decode: settings.chosen() };
-  for await (const begun of ask.followed(fields, signal)) $("output").textContent = begun;
-  $("answer").classList.remove("waiting");
-  if (!model.heads) return;
-  const answer = await ask.explained(fields, signal);
-  await attention.show(answer.attention, signal);
+/** What is written, while it is. @param {string} route */
+function written(route) {
+  /** @param {ask.Model} model @param {AbortSignal} signal */
+  return async (model, signal) => {
+    const fields = { model: model.name, text: $("input").value, decode: settings.chosen() };
+    for await (const begun of ask.followed(route, fields, signal)) $("output").textContent = begun;
+    $("answer").classList.remove("waiting");
+    if (!model.heads) return;
+    const answer = await ask.explained(fields, signal);
+    await attention.show(answer.attention, signal);
+  };
 }
 
 /** @param {ask.Model} model @param {AbortSignal} signal */
@@ -41,4 +44,9 @@ async function tag(model, signal) {
   if (answer.attention) await attention.show(answer.attention, signal);
 }
 
-export const ANSWERS = { translate, classify, tag };
+export const ANSWERS = {
+  translate: written("translate"),
+  language_model: written("generate"),
+  classify,
+  tag,
+};

@@ -3,7 +3,7 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {{ name: string, task: "translate" | "classify" | "tag", description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {{ name: string, task: "translate" | "classify" | "tag" | "language_model", description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ model: string, text: string, decode?: Search }} Question */
 /** @typedef {{ text: string, attention?: Attention }} Translation */
@@ -58,11 +58,11 @@ export async function answered({ name, task, heads }, text, signal) {
 }
 
 /**
- * How a translation begins, as it becomes certain; the last one is the whole.
- * @param {Question} question @param {AbortSignal} signal
+ * How an answer begins, as it becomes certain; the last one is the whole.
+ * @param {string} route @param {Question} question @param {AbortSignal} signal
  */
-export async function* followed(question, signal) {
-  const response = await post("/v1/translate", { ...question, stream: true }, signal);
+export async function* followed(route, question, signal) {
+  const response = await post(`/v1/${route}`, { ...question, stream: true }, signal);
   for await (const { name, data } of events(response)) {
     if (name === "error") throw new Refusal(data.error.message);
     yield name === "answer" ? data.answer.text : data.text;

@@ -1,0 +1,124 @@
+"""language_model: a text file, or a column of texts with nothing beside it, to be continued."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from regard.data.source import file_format
+from regard.kinds.columns import Columns, Picked, longest_text, texts
+from regard.kinds.finding import Finding
+from regard.kinds.guess import Guess
+from regard.kinds.kind import Answer, Kind
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits, duplicated, empty, shared
+from regard.kinds.settings import Pace, Setting, tokenizer
+from regard.tasks import LanguageModelConfig, TaskConfig
+
+FEW_CHARACTERS = 5_000_000
+"""Below which longer pieces than characters are too rare to learn from."""
+SIZES = {
+    "tiny": "4 layers, width 128, 4 heads",
+    "mini": "6 layers, width 256, 8 heads",
+    "small": "6 layers, width 384, 6 heads",
+    "base": "GPT-2's: 12 layers, width 768, 12 heads",
+}
+
+
+class Continuation(Answer):
+    score: float | None = None
+    others: list["Continuation"] = Field([], description="the rest of the n best")
+
+
+def _looks_like(columns: Columns) -> bool:
+    return len(columns) == 1 and len(texts(columns)) == 1
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    return longest_text(rest)
+
+
+def _n_characters(guess: Guess) -> int:
+    return guess.n_rows * (guess.lengths["text"][0] + 1)
+
+
+def _is_small(guess: Guess) -> bool:
+    return _n_characters(guess) < FEW_CHARACTERS
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    plain = file_format(plan.guess.train[0]) == "text"
+    means = "a text is all of a file; or lines, paragraphs" if plain else "a text is a row of the table"
+    return {
+        "task": [
+            ("kind", "language_model", "what comes next in a text"),
+            ("documents", "files" if plain else "lines", means),
+            ("max_length", 128 if plan.by_character else 256, "pieces that are read back at most"),
+        ],
+        "task.tokenizer": _characters(plan) if plan.by_character else tokenizer(plan),
+        "task.decode": [
+            ("max_length", 200, "pieces of a continuation at most"),
+            ("temperature", 1.0, "below 1 bolder, above 1 wilder"),
+            ("top_p", 0.95, "leaves out the unlikeliest pieces"),
+        ],
+        "model": _model(plan),
+    }
+
+
+def _characters(plan: Plan) -> list[Setting]:
+    return [
+        ("kind", "char", "every character; or bpe, unigram"),
+        ("vocab_size", 8000, "characters at most"),
+        ("min_frequency", 2, "what occurs less often is unknown"),
+    ]
+
+
+def _preset(plan: Plan) -> str:
+    n = _n_characters(plan.guess)
+    if n < FEW_CHARACTERS:
+        return "tiny"
+    if n < 10 * FEW_CHARACTERS or not plan.machine.gpu:
+        return "mini"
+    return "small" if n < 100 * FEW_CHARACTERS else "base"
+
+
+def _model(plan: Plan) -> list[Setting]:
+    preset = _preset(plan)
+    return [
+        ("kind", "gpt", "a decoder made of attention"),
+        ("preset", preset, f"{SIZES[preset]}; also: {', '.join(SIZES)}"),
+        ("position", "rotary", "or learned, as GPT-2's"),
+        ("dropout", 0.1, "more for less data"),
+    ]
+
+
+def _pace(plan: Plan) -> Pace:
+    epochs = max(3, min(50, round(20_000_000 / max(1, _n_characters(plan.guess)))))
+    return Pace(epochs=epochs, warmup=100, lr=1e-3, patience=5, average=1)
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    """Of documents; the parts of one long text have no ends to speak of."""
+    assert isinstance(config, LanguageModelConfig)
+    if config.documents == "files":
+        return []
+    return [*empty(splits, ["text"]), *duplicated(splits["train"]), *shared(splits, "text")]
+
+
+LANGUAGE_MODEL = Kind(
+    name="language_model",
+    roles=("text",),
+    texts=("text",),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task language_model --text COLUMN",
+    sections=_sections,
+    pace=_pace,
+    examine=_examine,
+    too_long=None,
+    says="Texts in, how they go on out; with `stream`, events as for /v1/translate.",
+    answer=Continuation,
+    held_out="the last tenth of the text, or every 20th row of a table, is held out",
+    by_character=_is_small,
+    route="generate",
+    searches=True,
+)

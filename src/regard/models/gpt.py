@@ -1,0 +1,192 @@
+"""GPT: a decoder without an encoder, which reads a text and says what comes next (Radford et al. 2018, 2019).
+
+The defaults are GPT-2's: pre-norm, GELU, learned positions, an output tied to the embeddings; rotary and
+other positions are a choice of the config. One difference: no dropout on attention weights, which would
+forbid the fused kernel.
+
+Texts of a batch are padded on the right, so that the padding is in nobody's past; the steps that follow are
+told which keys are real. When a row has read as much as it may (`reach`), its older half is forgotten and the
+rest read again from position 0, as if the text had begun there: it may be continued for ever.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from regard.attention import FULL, Growing, causal, only_keys
+from regard.layers import heads
+from regard.layers.block import BlockConfig, Position
+from regard.layers.feedforward import Activation
+from regard.layers.stack import Stack, embedding, positions_like
+from regard.linear import Linear
+from regard.models.dims import Dims
+
+
+def _sizes(d_model: int, n_heads: int, n_layers: int) -> dict[str, int]:
+    return {"d_model": d_model, "n_heads": n_heads, "d_ff": 4 * d_model, "n_layers": n_layers}
+
+
+PRESETS: dict[str, dict[str, int]] = {
+    "tiny": _sizes(128, 4, 4),
+    "mini": _sizes(256, 8, 6),
+    "small": _sizes(384, 6, 6),
+    "base": _sizes(768, 12, 12),
+}
+
+
+class GPTConfig(BlockConfig):
+    kind: Literal["gpt"] = "gpt"
+    preset: Literal["tiny", "mini", "small", "base"] | None = Field(
+        None, description="sizes to start from; fields given beside it win (base is GPT-2's)"
+    )
+    d_model: int = Field(128, ge=1, description="width of the residual stream")
+    d_ff: int = Field(512, ge=1, description="inner width of the feed-forward network")
+    n_layers: int = Field(4, ge=1, le=512)
+    activation: Activation = "gelu_tanh"
+    norm: Literal["post", "pre"] = "pre"
+    position: Position = "learned"
+    tie_embeddings: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("preset") in PRESETS:
+            return PRESETS[given["preset"]] | given
+        return given
+
+    def build(self, dims: Dims) -> "GPT":
+        return GPT(self, dims)
+
+    def __str__(self) -> str:
+        return f"gpt {self.n_layers} layers, d={self.d_model}, {self.n_heads} heads"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Texts that were read, and what may still be looked at of them: a slot per key, some of them empty."""
+
+    last_B: Tensor | None
+    """The last token of every prompt: the first step reads it, whatever it is given to begin with."""
+    tokens_BK: Tensor
+    keep_BK: Tensor
+    """Which slots are real."""
+    n_read_B: Tensor
+    """The position of the next token."""
+    reach: int
+    past: tuple[Growing, ...] | None = None
+
+    def rows(self, rows_B: Tensor) -> "Reading":
+        return replace(
+            self,
+            last_B=None if self.last_B is None else self.last_B[rows_B],
+            tokens_BK=self.tokens_BK[rows_B],
+            keep_BK=self.keep_BK[rows_B],
+            n_read_B=self.n_read_B[rows_B],
+            past=None if self.past is None else tuple(cache.select(rows_B) for cache in self.past),
+        )
+
+    def slots(self, slots_K: Tensor) -> "Reading":
+        assert self.past is not None
+        return replace(
+            self,
+            tokens_BK=self.tokens_BK[:, slots_K],
+            keep_BK=self.keep_BK[:, slots_K],
+            past=tuple(_slots(cache, slots_K) for cache in self.past),
+        )
+
+
+class GPT(nn.Module):
+    def __init__(self, config: GPTConfig, dims: Dims) -> None:
+        super().__init__()
+        self.embed = embedding(config, dims.target_vocab, scale=False)
+        self.stack = Stack(config, config.n_layers, causal=True)
+        self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+
+    def forward(
+        self, tokens_BT: Tensor, keep_BT: Tensor | None = None, read: heads.Read = heads.logits
+    ) -> Tensor:
+        """What `read` makes of the states at the kept positions, laid end to end (N)."""
+        hidden_BTD, _ = self._stacked(tokens_BT, positions_like(tokens_BT))
+        hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
+        return read(hidden_ND, self.output_weight, None)
+
+    def _stacked(self, tokens_BT: Tensor, positions_BT: Tensor) -> tuple[Tensor, tuple[Growing, ...]]:
+        hidden_BTD, past = self.stack(
+            self.embed(tokens_BT, positions_BT), mask=causal(), positions_BT=positions_BT
+        )
+        return hidden_BTD, past
+
+    @property
+    def output_weight(self) -> Tensor:
+        return self.embed.weight if self.output is None else self.output.weight
+
+    def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> Reading:
+        """`reach`: the tokens that are read at most before the older half of them is forgotten."""
+        last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
+        tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
+        keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
+        reading = Reading(last_B, tokens_BK, keep_BK, n_read_B, reach)
+        return replace(reading, past=self._read(tokens_BK)) if tokens_BK.shape[1] else reading
+
+    def _read(self, tokens_BT: Tensor) -> tuple[Growing, ...]:
+        return self._stacked(tokens_BT, positions_like(tokens_BT).expand_as(tokens_BT))[1]
+
+    def step(self, last_B: Tensor, state: Reading) -> tuple[Tensor, Reading]:
+        last_B = last_B if state.last_B is None else state.last_B
+        if bool((state.n_read_B >= state.reach).any()):
+            state = self._with_room(state)
+        last_B1, positions_B1 = last_B[:, None], state.n_read_B[:, None]
+        state = replace(
+            state,
+            last_B=None,
+            tokens_BK=torch.cat([state.tokens_BK, last_B1], dim=1),
+            keep_BK=torch.cat([state.keep_BK, torch.ones_like(last_B1, dtype=torch.bool)], dim=1),
+            n_read_B=state.n_read_B + 1,
+        )
+        hidden_B1D, past = self.stack(
+            self.embed(last_B1, positions_B1),
+            mask=FULL if bool(state.keep_BK.all()) else only_keys(state.keep_BK),
+            positions_BT=positions_B1,
+            past=state.past,
+        )
+        return heads.logits(hidden_B1D.squeeze(1), self.output_weight, None), replace(state, past=past)
+
+    def select(self, state: Reading, rows_B: Tensor, sources_B: Tensor | None = None) -> Reading:
+        return state.rows(rows_B)
+
+    def _with_room(self, state: Reading) -> Reading:
+        """Rows that are full read the newer half of their text again; the others are left as they are."""
+        full_B = state.n_read_B >= state.reach
+        half = state.reach // 2
+        kept_BT = state.tokens_BK[full_B][state.keep_BK[full_B]].view(int(full_B.sum()), -1)[:, -half:]
+        keep_BK, tokens_BK = state.keep_BK.clone(), state.tokens_BK.clone()
+        keep_BK[full_B], tokens_BK[full_B, :half] = False, kept_BT
+        keep_BK[full_B, :half] = True
+        assert state.past is not None
+        past = tuple(
+            _written_over(cache, again, full_B)
+            for cache, again in zip(state.past, self._read(kept_BT), strict=True)
+        )
+        n_read_B = state.n_read_B.masked_fill(full_B, half)
+        state = replace(state, tokens_BK=tokens_BK, keep_BK=keep_BK, n_read_B=n_read_B, past=past)
+        return state.slots(keep_BK.any(dim=0).nonzero().squeeze(1))
+
+
+def _slots(cache: Growing, slots_K: Tensor) -> Growing:
+    positions_BK = None if cache.positions_BK is None else cache.positions_BK[:, slots_K]
+    return Growing(cache.k_BGKE[:, :, slots_K], cache.v_BGKW[:, :, slots_K], positions_BK)
+
+
+def _written_over(cache: Growing, again: Growing, rows_B: Tensor) -> Growing:
+    """The first slots of these rows hold what was read again."""
+    n = again.k_BGKE.shape[2]
+    k_BGKE, v_BGKW = cache.k_BGKE.clone(), cache.v_BGKW.clone()
+    k_BGKE[rows_B, :, :n], v_BGKW[rows_B, :, :n] = again.k_BGKE, again.v_BGKW
+    assert cache.positions_BK is not None
+    assert again.positions_BK is not None
+    positions_BK = cache.positions_BK.expand(len(rows_B), -1).clone()
+    positions_BK[rows_B, :n] = again.positions_BK
+    return Growing(k_BGKE, v_BGKW, positions_BK)

@@ -1,0 +1,281 @@
+"""language_model: what comes next in a text, and what after that: a prompt is continued.
+
+It is learnt from text without seams (data/packed.py): documents one after another, each closed by an end
+mark, in blocks of `max_length`. Scores are of whole texts, cut into blocks in the same way.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.config import Config
+from regard.data.documents import By, goes_on
+from regard.data.examples import Ints, Kept
+from regard.data.sample import sampled
+from regard.data.source import Row
+from regard.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig
+from regard.data.writing import Space
+from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
+from regard.errors import DataError
+from regard.layers.heads import log_probs, smoothed_cross_entropy
+from regard.models import GPT
+from regard.models.dims import Dims
+from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, padded, without_each
+from regard.tasks.writer import Writer
+from regard.tasks.writing import Writing
+
+ENOUGH_PARTS = 100_000
+"""Of texts, a few thousand characters each, that a vocabulary is learnt from at most."""
+MOST_WRITTEN = 10_000
+"""Pieces of a continuation at most, whoever asks."""
+CONTINUATION_BYTES = range(0x80, 0xC0)
+"""In UTF-8: they begin no character."""
+
+
+class TextTokenizer(TokenizerConfig):
+    space: Space = Field(
+        "kept",
+        description="white space: kept as it is, line ends too (bpe, unigram, char), or made one space",
+    )
+
+
+class ContinueConfig(DecodeConfig):
+    """A text goes on for a given length, whatever that of its beginning; the likeliest way soon repeats."""
+
+    sample: bool = Field(True, description="draw each piece by its probability; `beam` is not used then")
+    top_p: float = Field(0.95, gt=0, le=1, description="draw from the likeliest that make up this share")
+    max_length: int | None = Field(200, ge=1, description="pieces at most; max_ratio is not used")
+
+    def limit(self, n_source: int) -> int:
+        return MOST_WRITTEN if self.max_length is None else self.max_length + 1
+
+    def changed(self, **changes: Any) -> Self:
+        """Who asks for a beam wants nothing drawn."""
+        drawn = {"sample": False} if "beam" in changes else {}
+        return super().changed(**(drawn | changes))
+
+
+class LanguageModelConfig(Config):
+    kind: Literal["language_model"] = "language_model"
+    tokenizer: TextTokenizer = TextTokenizer()
+    documents: By = Field(
+        "files",
+        description="what a document of plain text is: a line, what stands between blank lines, or a file; "
+        "of .tsv, .csv, .jsonl and .parquet it is each row",
+    )
+    max_length: int = Field(256, ge=4, description="pieces of a block, and so of what is read back at most")
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    decode: ContinueConfig = ContinueConfig()
+
+
+class LanguageModel(Writing[Stretches, Continuation]):
+    kind: ClassVar[str] = "language_model"
+    roles: ClassVar[tuple[str, ...]] = ("text",)
+    models: ClassVar[tuple[str, ...]] = ("gpt",)
+    metric = "probability"
+    input_ground: ClassVar[str] = "context"
+    answer_ground: ClassVar[str] = "next"
+
+    def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
+        self.config, self.tokenizer = config, tokenizer
+        self.dims = Dims(source_vocab=len(tokenizer), target_vocab=len(tokenizer), joint=True)
+        self.writer = Writer(tokenizer, MOST_WRITTEN)
+
+    @classmethod
+    def fit(cls, config: LanguageModelConfig, rows: Iterable[Row]) -> Self:
+        texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
+        return cls(config, Tokenizer.train(config.tokenizer, texts))
+
+    @property
+    def block(self) -> int:
+        return self.config.max_length
+
+    @property
+    def decode(self) -> DecodeConfig:
+        return self.config.decode
+
+    @property
+    def rows_together(self) -> int:
+        return 1 if self.decode.batch_invariant else ROWS_TOGETHER
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {"text": self.tokenizer}
+
+    def searching(self, **changes: Any) -> Self:
+        decode = self.config.decode.changed(**changes)
+        return type(self)(self.config.model_copy(update={"decode": decode}), self.tokenizer)
+
+    def save(self, folder: Path) -> None:
+        self.tokenizer.save(folder / "tokenizer.json")
+
+    @classmethod
+    def load(cls, config: LanguageModelConfig, folder: Path) -> Self:
+        return cls(config, Tokenizer.load(folder / "tokenizer.json"))
+
+    def encode(self, rows: Sequence[Row]) -> list[Stretch]:
+        found = self.tokenizer.ids([row.fields["text"] for row in rows])
+        return [Stretch(row, np.array(ids, np.int64)) for row, ids in zip(rows, found, strict=True)]
+
+    def usable(self, example: Stretch) -> bool:
+        return len(example.tokens) > 0
+
+    def usable_input(self, example: Stretch) -> bool:
+        return self.usable(example)
+
+    def size(self, example: Stretch) -> tuple[int]:
+        return (max(1, len(example.tokens)),)
+
+    def keep(self, example: Stretch) -> Kept:
+        """A document is closed where it ends."""
+        tokens = example.tokens
+        return (tokens if goes_on(example.row.fields["text"]) else np.append(tokens, EOS),)
+
+    def revive(self, row: Row, kept: Kept) -> Stretch:
+        (tokens,) = kept
+        return Stretch(row, tokens)
+
+    def collate(self, examples: Sequence[Stretch]) -> Stretches:
+        lengths = torch.tensor([len(example.tokens) for example in examples])
+        return Stretches(padded([example.tokens for example in examples]), lengths, tuple(examples))
+
+    def loss(self, model: nn.Module, batch: Stretches) -> Loss:
+        read = smoothed_cross_entropy(batch.labels_N, self.config.label_smoothing)
+        smoothed, plain = model(batch.tokens_BT[:, :-1], batch.keep_BT, read)
+        return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
+
+    def measure(self, model: nn.Module, batch: Stretches, *, thorough: bool) -> BlockTally:
+        labels_N, counts = batch.labels_N, (batch.lengths_B - 1).tolist()
+        told_N = model(batch.tokens_BT[:, :-1], batch.keep_BT, log_probs(labels_N))
+        characters_N = self._characters_V.to(labels_N.device)[labels_N]
+        return BlockTally(
+            [-float(told.double().sum()) for told in torch.split(told_N, counts)],
+            counts,
+            [int(characters.sum()) for characters in torch.split(characters_N, counts)],
+        )
+
+    @cached_property
+    def _characters_V(self) -> Tensor:
+        """How many characters each piece adds to a text; end marks add none."""
+        counts = [len(spelling) for spelling in self.tokenizer.spellings]
+        counts[UNK] = 1
+        for byte, piece in enumerate(self.tokenizer.byte_ids):
+            counts[piece] = int(byte not in CONTINUATION_BYTES)
+        return torch.tensor(counts)
+
+    def samples(
+        self, model: nn.Module, examples: Sequence[Stretch], device: torch.device
+    ) -> list[dict[str, str]]:
+        """The second half of some blocks, as it is and as the model would have it."""
+        prompts = [replace(one, tokens=one.tokens[: len(one.tokens) // 2]) for one in examples]
+        rests = [one.tokens[len(one.tokens) // 2 :].tolist() for one in examples]
+        short = {"max_length": max(map(len, rests)), "min_length": 0, "n_best": 1}
+        task = type(self)(
+            self.config.model_copy(update={"decode": self.config.decode.model_copy(update=short)}),
+            self.tokenizer,
+        )
+        answers = task.predict(model, self.collate(prompts).to(device))
+        return [
+            {
+                "input": self.tokenizer.decode(prompt.tokens.tolist()),
+                "expected": self.text_of(prompt, rest),
+                "answer": answer.text,
+            }
+            for prompt, rest, answer in zip(prompts, rests, answers, strict=True)
+        ]
+
+    def search(
+        self, model: nn.Module, batch: Stretches, decode: DecodeConfig, listener: Listener = NOBODY
+    ) -> list[list[Hypothesis]]:
+        assert isinstance(model, GPT)
+        prompts = [self._begun(example) for example in batch.examples]
+        device = batch.tokens_BT.device
+        lengths_B = torch.tensor([len(prompt) for prompt in prompts], device=device)
+        state = model.start(padded(prompts).to(device), lengths_B, self.block)
+        return self.writer(model, state, [prompt.tolist() for prompt in prompts], decode, device, listener)
+
+    def _begun(self, example: Stretch) -> Ints:
+        """What is continued. A document begins where another has ended; so does what is too short to tell."""
+        tokens = example.tokens
+        if self.config.documents != "files" or len(tokens) < 2:
+            tokens = np.insert(tokens, 0, EOS)
+        if len(tokens) > self.block:
+            raise DataError(
+                f"{example.row.where}: the text has {len(tokens)} pieces, this model reads {self.block} "
+                "at most (task.max_length); give less of it"
+            )
+        return tokens
+
+    def text_of(self, example: Stretch, ids: Sequence[int]) -> str:
+        """Decoded together with the prompt, since a piece may mean something else at the beginning."""
+        given = example.tokens.tolist()
+        prompt, whole = self.tokenizer.decoded([given, [*given, *ids]])
+        return whole[len(prompt) :]
+
+    def told(self, example: Stretch, found: Sequence[Hypothesis]) -> Continuation:
+        best, *rest = found
+        others = tuple(self.told(example, [other]) for other in rest)
+        return Continuation(self.text_of(example, best.ids), best.ids, best.score, others, best.steps)
+
+    def _forced(self, example: Stretch, prediction: Continuation) -> tuple[list[int], list[int]]:
+        """The prompt and as much of the answer as one block holds."""
+        prompt = self._begun(example).tolist()
+        answer = list(prediction.ids) or [EOS]
+        return prompt, answer[: self.block + 1 - len(prompt)]
+
+    def force(self, example: Stretch, prediction: Continuation) -> Stretches:
+        prompt, answer = self._forced(example, prediction)
+        batch = self.collate([Stretch(example.row, np.array(prompt + answer))])
+        return replace(batch, n_given=len(prompt))
+
+    def replay(self, model: nn.Module, batch: Stretches) -> Tensor:
+        """NaN for what comes before the token that was left out, which nothing was left out of."""
+        tokens_BT, first = batch.tokens_BT, batch.n_given
+        labels_BT = tokens_BT[:, first:]
+        before_BT = torch.arange(first - 1, tokens_BT.shape[1] - 1, device=tokens_BT.device)[None]
+        read_BT = tokens_BT[:, :-1]
+        if batch.left_out is None:
+            return _told(model, read_BT, before_BT, labels_BT)
+        left_out_B1 = torch.tensor(batch.left_out, device=tokens_BT.device)[:, None]
+        moved_BT = before_BT - (before_BT >= left_out_B1).long()
+        labels_BT = labels_BT.expand(len(batch.left_out), -1)
+        told_BT = _told(model, without_each(read_BT, batch.left_out), moved_BT, labels_BT)
+        return told_BT.masked_fill(before_BT < left_out_B1, torch.nan)
+
+    def leave_out(self, batch: Stretches, pieces: range) -> Stretches:
+        return replace(batch, left_out=pieces)
+
+    def grounds(self, example: Stretch, prediction: Continuation) -> dict[str, Ground]:
+        prompt, answer = self._forced(example, prediction)
+        labels = self.tokenizer.pieces([*prompt, *answer])
+        return {
+            "context": Ground("the text so far", tuple(labels[:-1])),
+            "next": Ground("what comes next", tuple(labels[len(prompt) :])),
+        }
+
+    def site_grounds(self, site: str) -> tuple[str, str, str]:
+        layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
+        return f"layer {layer}: what comes next → the text so far", "next", "context"
+
+    def pictures(self, model: nn.Module, batch: Stretches) -> list[Picture]:
+        return []
+
+
+def _told(model: nn.Module, read_BT: Tensor, before_BQ: Tensor, labels_BQ: Tensor) -> Tensor:
+    """The log-probability of each label after what was read up to a place before it."""
+    rows_B1 = torch.arange(len(read_BT), device=read_BT.device)[:, None]
+    places_N = (rows_B1 * read_BT.shape[1] + before_BQ).flatten()
+
+    def read(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
+        return log_probs(labels_BQ.flatten())(hidden_ND[places_N], weight_VD, bias_V)
+
+    told_N: Tensor = model(read_BT, None, read)
+    return told_N.view(len(read_BT), -1)

@@ -1,0 +1,97 @@
+"""Stretches of text in batches, what continues them, and what they cost: the values of language_model."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from regard.data.examples import Ints
+from regard.data.source import Row
+from regard.metrics.language import foretold
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A prompt, or a block of text that begins with the token before the first that is foretold."""
+
+    row: Row
+    tokens: Ints
+
+
+@dataclass(frozen=True)
+class Stretches:
+    tokens_BT: Tensor
+    lengths_B: Tensor
+    examples: tuple[Stretch, ...]
+    n_given: int = 1
+    """Of a replay: how many tokens the answer continues."""
+    left_out: range | None = None
+    """Of a replay: the tokens that are left out, each in a row of its own."""
+
+    @cached_property
+    def keep_BT(self) -> Tensor | None:
+        """Where something is foretold; None for everywhere."""
+        places_T = torch.arange(1, self.tokens_BT.shape[1], device=self.tokens_BT.device)
+        keep_BT = places_T < self.lengths_B[:, None]
+        return None if bool(keep_BT.all()) else keep_BT
+
+    @property
+    def labels_N(self) -> Tensor:
+        labels_BT = self.tokens_BT[:, 1:]
+        return labels_BT.flatten() if self.keep_BT is None else labels_BT[self.keep_BT]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"tokens": int(self.lengths_B.sum()) - len(self.lengths_B)}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(self, tokens_BT=self.tokens_BT.to(device), lengths_B=self.lengths_B.to(device))
+
+
+@dataclass(frozen=True)
+class Continuation:
+    text: str
+    """Without the prompt."""
+    ids: tuple[int, ...]
+    score: float
+    others: tuple["Continuation", ...] = ()
+    """The rest of the n best."""
+    steps: tuple[float, ...] = ()
+    """The log-probability of each piece, and of the end."""
+    cut: bool = False
+    """Never: a prompt that is too long is refused."""
+
+    def to_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {"text": self.text, "score": round(self.score, 4)}
+        if self.others:
+            answer["others"] = [other.to_json() for other in self.others]
+        return answer
+
+
+@dataclass(frozen=True)
+class BlockTally:
+    """Of every block: what it cost, its tokens, its characters."""
+
+    nats: list[float] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    characters: list[int] = field(default_factory=list)
+
+    def __add__(self, other: "BlockTally") -> "BlockTally":
+        return BlockTally(
+            self.nats + other.nats, self.tokens + other.tokens, self.characters + other.characters
+        )
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(self.tokens)
+
+    def metrics(self) -> dict[str, float]:
+        return foretold(sum(self.nats), self.n_tokens, sum(self.characters))
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return {}

@@ -1,0 +1,201 @@
+"""Language modelling: what a block, its loss, its scores, a prompt and a continuation are."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.data.packed import Packed
+from regard.data.source import Row, rows_of
+from regard.data.tokenizer import EOS
+from regard.errors import DataError, RecipeError
+from regard.models import GPT
+from regard.tasks import LanguageModel, LanguageModelConfig
+from regard.tasks.task import evaluating
+from regard.training.evaluate import evaluate
+from tiny import gpt, stirred
+
+CPU = torch.device("cpu")
+LINES = [
+    "the grey heron\n",
+    "  stands still.",
+    "雾 lies on the river 😀",
+    "fog\tand\n",
+    "rain\n",
+    "\n",
+    "fall",
+]
+ROWS = [Row({"text": line}, "text.txt", number) for number, line in enumerate(LINES, 1)]
+MEASURED = "the grey heron\n  stands still.雾 lies on the river 😀fog\tand\nrain\n\nfall"
+
+
+def fitted(kind: str = "char", **changes: Any) -> LanguageModel:
+    tokenizer = {"kind": kind, "vocab_size": 300 if kind != "char" else 60, "min_frequency": 1}
+    config = LanguageModelConfig.model_validate({"tokenizer": tokenizer, "max_length": 12} | changes)
+    return LanguageModel.fit(config, ROWS)
+
+
+def model_for(task: LanguageModel, **changes: Any) -> GPT:
+    model = stirred(gpt(**changes).build(task.dims))
+    assert isinstance(model, GPT)
+    return model
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram"])
+def test_a_text_comes_back_character_by_character(kind: str) -> None:
+    task = fitted(kind)
+    (example,) = task.encode([Row({"text": MEASURED}, "x", 1)])
+    assert task.tokenizer.decode(example.tokens.tolist()) == MEASURED
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram"])
+@pytest.mark.parametrize("batch_tokens", [13, 40])
+def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
+    task = fitted(kind)
+    model, blocks = model_for(task), Packed.of(task, ROWS)
+    metrics, _ = evaluate(task, model, blocks, CPU, thorough=True, batch_tokens=batch_tokens)
+    with evaluating(model):
+        nats = sum(
+            float(F.cross_entropy(model(read[None, :-1]), read[1:], reduction="sum"))
+            for read in (torch.from_numpy(block.tokens.astype(int)) for block in blocks)
+        )
+    n_tokens = int(blocks.sizes.sum())
+    assert metrics["loss"] == pytest.approx(nats / n_tokens, rel=1e-5)
+    assert metrics["perplexity"] == pytest.approx(math.exp(nats / n_tokens), rel=1e-4)
+    assert metrics["probability"] == pytest.approx(100 / metrics["perplexity"])
+    assert metrics["bits_per_char"] == pytest.approx(nats / math.log(2) / len(MEASURED), rel=1e-5)
+    assert list(metrics)[1] == task.metric, "the one that decides comes first after the loss"
+
+
+def test_the_loss_learnt_from_is_the_loss_scored() -> None:
+    task = fitted(max_length=11)
+    model, blocks = model_for(task), Packed.of(task, ROWS)
+    batch = task.collate([blocks[0], blocks[len(blocks) - 1], blocks[2]])
+    assert batch.keep_BT is not None, "the last is shorter"
+    with evaluating(model):
+        loss = task.loss(model, batch)
+        tally = task.measure(model, batch, thorough=True)
+    assert float(loss.shown["tokens"]) == pytest.approx(sum(tally.nats), rel=1e-5)
+    assert tally.tokens == [11, len(blocks[len(blocks) - 1].tokens) - 1, 11]
+    assert batch.counts == {"tokens": sum(tally.tokens)}
+    assert task.collate([blocks[0], blocks[1]]).keep_BT is None, "no padding, nothing to leave out"
+
+
+@pytest.mark.parametrize("documents", ["files", "lines"])
+def test_a_document_begins_where_another_has_ended(documents: str) -> None:
+    task = fitted(documents=documents)
+    long, short = task.encode(rows_of(["the fog", "t"], "text"))
+    ids = long.tokens.tolist()
+    assert task._begun(long).tolist() == (ids if documents == "files" else [EOS, *ids])
+    assert task._begun(short).tolist() == [EOS, *short.tokens]
+
+
+def answer(task: LanguageModel, model: GPT, *texts: str) -> list[Any]:
+    with evaluating(model):
+        return task.predict(model, task.collate(task.encode(rows_of(texts, "text"))))
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe"])
+@pytest.mark.parametrize(
+    "decode",
+    [
+        {},
+        {"beam": 1},
+        {"beam": 3, "n_best": 2},
+        {"top_k": 5, "n_best": 2, "seed": 4},
+        {"no_repeat": 2, "beam": 2},
+    ],
+    ids=str,
+)
+def test_alone_and_in_a_batch_a_prompt_goes_on_alike(kind: str, decode: dict[str, Any]) -> None:
+    task = fitted(kind).searching(**{"max_length": 17, "min_length": 15} | decode)
+    model = model_for(task)
+    texts = ["the fog", "", "river and rain", "雾"] if kind == "bpe" else ["the fog", "", "heron fall", "雾"]
+    together = answer(task, model, *texts)
+    for text, found in zip(texts, together, strict=True):
+        (alone,) = answer(task, model, text)
+        assert [one.ids for one in (found, *found.others)] == [one.ids for one in (alone, *alone.others)]
+        assert found.text == alone.text
+    assert max(len(found.ids) for found in together) > 12, "beyond its reach"
+
+
+def test_the_text_is_what_comes_after_the_prompt() -> None:
+    task = fitted("bpe").searching(beam=1, max_length=9, prefix="and rain")
+    (found,) = answer(task, model_for(task), "the grey heron\n")
+    assert found.text.startswith("and rain")
+    assert found.to_json() == {"text": found.text, "score": round(found.score, 4)}
+    assert sum(found.steps) == pytest.approx(found.score * ((5 + len(found.steps)) / 6), rel=1e-5)
+
+
+def test_who_asks_for_a_beam_wants_nothing_drawn() -> None:
+    assert fitted().decode.sample
+    assert not fitted().searching(beam=3).decode.sample
+    assert fitted().searching(beam=3, sample=True).decode.sample
+    with pytest.raises(RecipeError, match=r"decode\.tok_k: unknown; did you mean top_k"):
+        fitted().searching(tok_k=3)
+
+
+def test_a_prompt_beyond_the_models_positions_is_refused() -> None:
+    task = fitted()
+    with pytest.raises(DataError, match=r"input:1: the text has 13 pieces, this model reads 12 at most"):
+        answer(task, model_for(task), "the grey fog.")
+
+
+def test_what_was_answered_is_what_is_replayed() -> None:
+    task = fitted().searching(beam=1, max_length=5)
+    model = model_for(task)
+    (example,) = task.encode(rows_of(["the fog"], "text"))
+    (found,) = answer(task, model, "the fog")
+    with evaluating(model):
+        (told,) = task.replay(model, task.force(example, found))
+    assert told.tolist() == pytest.approx(list(found.steps[: len(found.ids)]), abs=1e-5)
+
+
+def test_leaving_a_piece_out_is_reading_the_text_without_it() -> None:
+    task = fitted().searching(beam=1, max_length=5)
+    model = model_for(task)
+    (example,) = task.encode(rows_of(["the fog"], "text"))
+    (found,) = answer(task, model, "the fog")
+    text = [*example.tokens.tolist(), *found.ids]
+    batch, first = task.force(example, found), len(example.tokens)
+    with evaluating(model):
+        told_KT = task.replay(model, task.leave_out(batch, range(len(text) - 1)))
+        for left_out in range(len(text) - 1):
+            for place in range(first, len(text)):
+                told = float(told_KT[left_out, place - first])
+                before = [token for at, token in enumerate(text[:place]) if at != left_out]
+                if place <= left_out:
+                    assert math.isnan(told)
+                    continue
+                expected = torch.log_softmax(model(torch.tensor([before]))[-1], -1)[text[place]]
+                assert told == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_grounds_name_what_maps_are_between() -> None:
+    task = fitted(documents="lines").searching(beam=1, max_length=3, min_length=3, prefix="\n")
+    (example,) = task.encode(rows_of(["fog"], "text"))
+    (found,) = answer(task, model_for(task), "fog")
+    grounds = task.grounds(example, found)
+    assert grounds["context"].labels[:5] == ("</s>", "f", "o", "g", "⏎")
+    assert grounds["next"].labels[0] == "⏎"
+    assert (len(grounds["context"].labels), len(grounds["next"].labels)) == (6, 3)
+    assert task.site_grounds("stack.layers.1.self") == (
+        "layer 2: what comes next → the text so far",
+        "next",
+        "context",
+    )
+
+
+def test_samples_are_second_halves() -> None:
+    task = fitted()
+    block = Packed.of(task, ROWS)[0]
+    (sample,) = task.samples(model_for(task), [block], CPU)
+    assert sample["input"] + sample["expected"] == task.tokenizer.decode(block.tokens.tolist())
+    assert len(sample["answer"]) <= len(sample["expected"])
+
+
+def test_white_space_is_not_kept_by_words() -> None:
+    with pytest.raises(ValueError, match="kind word cannot keep white space; take bpe, unigram or char"):
+        LanguageModelConfig.model_validate({"tokenizer": {"kind": "word"}})
