@@ -218,15 +218,41 @@ def test_the_guess_can_be_read_back() -> None:
     assert len(list(read_rows(guess.train, guess.columns))) == guess.n_rows
 
 
+# Language modelling.
+
+
+def test_a_text_file_is_to_be_continued() -> None:
+    guess = sniff([write_lines("book.txt", ENGLISH), write_lines("book-valid.txt", ENGLISH, 5)])
+    assert (guess.task, guess.train, guess.valid) == ("language_model", ("book.txt",), ("book-valid.txt",))
+    assert guess.columns == {"text": None}
+
+
+def test_so_is_a_column_with_nothing_beside_it() -> None:
+    assert sniff([write_table("a.csv", CHINESE * 5, header="text")]).task == "language_model"
+    assert sniff([write_labelled("b.tsv", header="label\ttext")]).task == "classify", "but not with labels"
+
+
+def test_text_files_that_are_told_to_be_continued_need_not_be_aligned() -> None:
+    files = [write_lines("a.en", ENGLISH, 9), write_lines("b.zh", CHINESE, 31)]
+    assert sniff(files, task="language_model").n_rows == 40
+    with pytest.raises(DataError, match="the files must belong together line by line"):
+        sniff(files)
+
+
+def test_a_column_can_be_told_to_be_continued() -> None:
+    guess = sniff([write_pairs("pairs.tsv")], task="language_model", columns={"text": 2})
+    assert guess.columns == {"text": 2}
+
+
 # What cannot be told.
 
 
-def test_one_plain_file_is_no_task() -> None:
+def test_plain_numbers_are_no_task() -> None:
     with pytest.raises(
         DataError,
         match=r"^book\.txt: cannot tell .*column 1 \(31 different values, mean length \d+\).*--label COLUMN",
     ):
-        sniff([write_lines("book.txt", ENGLISH)])
+        sniff([write_table("book.txt", [str(n * n) for n in range(31)])])
 
 
 def test_two_columns_of_labels_are_one_too_many() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 # What a terminal obeys instead of showing, or what reorders text. Joiners stay: some scripts need them.
@@ -17,6 +18,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """With a space for line ends and other controls, so that it takes one line of a file."""
     return _BREAKS.sub(" ", text)
+
+
+def by_line(clean: Callable[[str], str], text: str) -> str:
+    """The text cleaned line by line: its line ends stay."""
+    return "\n".join(map(clean, text.split("\n")))
 
 
 def finite(value: Any) -> Any:

@@ -5,6 +5,7 @@ import pytest
 
 from regard.recipe import Recipe
 from small_runs import Call, write_pairs
+from tiny import told
 
 SHRUNK = ["model.d_model=8", "model.n_heads=2", "model.d_ff=8", "train.max_steps=1", "train.threads=1"]
 
@@ -105,3 +106,23 @@ def test_a_column_given_by_number_among_equal_names(call: Call, home: Path) -> N
     result = call("init", "a.csv", "--text", "2")
     assert result.exit_code == 0, result.stderr
     assert "columns = { text = 2, label" in (home / "recipe.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["book.txt", "poems.tsv"])
+def test_a_text_is_continued(call: Call, home: Path, name: str) -> None:
+    (home / name).write_text(told(400), "utf-8")
+    result = call("init", name)
+    assert result.exit_code == 0, result.stderr
+    recipe = Recipe.read(home / "recipe.toml")
+    assert (recipe.task.kind, recipe.model.kind) == ("language_model", "gpt")
+    assert recipe.task.documents == ("files" if name == "book.txt" else "lines")
+    assert (recipe.task.tokenizer.kind, recipe.task.tokenizer.space) == ("char", "kept")
+    lines = (home / "recipe.toml").read_text("utf-8").splitlines()
+    assert all(" # " in line for line in lines if " = " in line)
+    checked = call("check", "recipe.toml", *SHRUNK)
+    assert checked.exit_code == 0, checked.stdout
+    assert "nothing wrong" in checked.stdout or name == "poems.tsv"
+    assert call("train", "recipe.toml", *SHRUNK).exit_code == 0
+    assert call("predict", recipe.run, "amber", "--set", "max_length=5").exit_code == 0
+    assert call("eval", recipe.run, name).exit_code == 0
+    assert call("explain", recipe.run, "amber").exit_code == 0

@@ -17,6 +17,7 @@ from regard.cli import console
 from regard.cli.predict import _answers, _write
 from regard.tasks.translate import Translation
 from small_runs import Call
+from tiny import continuing
 
 TEXTS = ["一二", "", "三", "  ", "四五六七八"]
 
@@ -221,3 +222,19 @@ def test_who_types_sees_the_answer_being_written(call: Call, translator: Path) -
                 heard += more
     expected = call("predict", translator, "一二三").stdout.strip()
     assert heard.decode().replace("\r", "").count(f"{expected}\n") == 1
+
+
+def test_a_continuation_keeps_its_lines_only_when_it_is_alone(
+    call: Call, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("text")
+    trained = regard.train(continuing(folder), quiet=True)
+    search = {"prefix": "a b\nc", "beam": 1}
+    given = [f"--set={name}={value}" for name, value in search.items()]
+    text = trained.predict("amber", **search).text
+    assert text.startswith("a b\nc")
+    assert call("predict", folder / "run", "amber", *given).stdout == text + "\n"
+    both = call("predict", folder / "run", "amber", "amber", *given).stdout
+    assert both == 2 * (text.replace("\n", " ") + "\n")
+    told = json.loads(call("predict", folder / "run", "amber", "--json", *given).stdout)
+    assert told["text"] == text

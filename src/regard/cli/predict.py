@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import tee
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +10,7 @@ from regard.cli import console
 from regard.cli.arguments import Others, Run, Settings, search_settings
 from regard.cli.texts import file_settings, file_texts, layout
 from regard.errors import DataError
-from regard.plain import one_line, printable
+from regard.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
@@ -53,7 +53,8 @@ def predict(
 ) -> None:
     """Answer texts: arguments, a file, or standard input.
 
-    A line each, in their order, as soon as they are ready; blank lines stay blank.
+    A line each, in their order, as soon as they are ready; blank lines stay blank. The answer to a single
+    argument may have several lines.
     """
     import regard
 
@@ -80,7 +81,7 @@ def predict(
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
             elif not live:
-                _write(number, answer, ranked="n_best" in search)
+                _write(number, answer, ranked="n_best" in search, alone=total == 1 and file is None)
             sys.stdout.flush()
             cut += answer is not None and answer.cut
             tick(1)
@@ -124,7 +125,7 @@ def _shown(telling: Generator[str, None, "Prediction"]) -> "Prediction":
     shown = ""
     while True:
         try:
-            said = printable(next(telling))
+            said = by_line(printable, next(telling))
         except StopIteration as found:
             sys.stdout.write("\n")
             answer: Prediction = found.value
@@ -134,9 +135,11 @@ def _shown(telling: Generator[str, None, "Prediction"]) -> "Prediction":
         shown = said
 
 
-def _write(number: int, answer: "Prediction | None", *, ranked: bool) -> None:
-    """A line into files and pipes; on a terminal nothing that the terminal would obey."""
-    clean = printable if sys.stdout.isatty() else one_line
+def _write(number: int, answer: "Prediction | None", *, ranked: bool, alone: bool = False) -> None:
+    """A line into files and pipes, unless it is the only one; on a terminal nothing that it would obey."""
+    clean: Callable[[str], str] = printable if sys.stdout.isatty() else one_line
+    if alone:
+        clean = partial(by_line, clean)
     if answer is None or not ranked:
         sys.stdout.write(clean(answer.text if answer else "") + "\n")
         return
