@@ -4,7 +4,7 @@ A setting's meaning is the `description` of its field. Those whose name nearly s
 MEANINGS gives them their sentence, and has no entry for a field that describes itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,13 @@ from pydantic import BaseModel
 from regard.data.vocabulary import TokenizerConfig
 from regard.decode import DecodeConfig
 from regard.layers.block import BlockConfig
-from regard.models import ClassifierConfig, RNNConfig, TaggerConfig, TransformerConfig
+from regard.models import ClassifierConfig, GPTConfig, RNNConfig, TaggerConfig, TransformerConfig
 from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsConfig
+from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
-from regard.tasks import ClassifyConfig, TagConfig, TranslateConfig
+from regard.tasks import ClassifyConfig, LanguageModelConfig, TagConfig, TranslateConfig
+from regard.tasks.language_model import ContinueConfig
 from regard.training.config import TrainConfig
 
 PAGE = Path(__file__).with_name("recipe.md")
@@ -42,8 +44,19 @@ SECTIONS = (
     Section('`[task]` with `kind = "translate"`', TranslateConfig, "A text in, a text out."),
     Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
     Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
-    Section("`[task.tokenizer]`", TokenizerConfig, "Learnt from the training data; every task has one."),
-    Section("`[task.decode]`", DecodeConfig, "How a translator searches; other tasks have none."),
+    Section('`[task]` with `kind = "language_model"`', LanguageModelConfig, "A text in, how it goes on out."),
+    Section(
+        "`[task.tokenizer]`",
+        TokenizerConfig,
+        'Learnt from the training data; every task has one. Of a language model `space` is `"kept"`.',
+    ),
+    Section("`[task.decode]`", DecodeConfig, "How a translator searches."),
+    Section(
+        "`[task.decode]` of a language model",
+        ContinueConfig,
+        "It has all of the above; these begin otherwise.",
+        ("sample", "top_p", "max_length"),
+    ),
     Section(
         '`[model]` with `kind = "transformer"`',
         TransformerConfig,
@@ -53,7 +66,13 @@ SECTIONS = (
     Section(
         "A Transformer layer",
         BlockConfig,
-        "These stand in `[model]` of a `transformer`, and in `[model.encoder]` where that is one.",
+        "These stand in `[model]` of a `transformer` or a `gpt`, and in `[model.encoder]` where that is one.",
+    ),
+    Section(
+        '`[model]` with `kind = "gpt"`',
+        GPTConfig,
+        "For `language_model`. It also has every setting of a Transformer layer; these differ or are new.",
+        ("preset", "d_model", "d_ff", "n_layers", "activation", "norm", "position", "tie_embeddings"),
     ),
     Section('`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`."),
     Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
@@ -106,6 +125,18 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "vocab_size": "upper bound for all pieces, the 256 bytes of `bpe` and `unigram` included",
         "lowercase": "fold case before anything else",
         "min_frequency": "characters, pieces and words seen less often are not learnt",
+    },
+    LanguageModelConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
+        "decode": "how a text is continued",
+    },
+    GPTConfig: {
+        "n_layers": "stacked",
+        "activation": "as above",
+        "norm": "as above",
+        "position": "as above",
+        "tie_embeddings": "the output matrix is the embedding's",
     },
     BlockConfig: {
         "n_heads": "attention heads; must divide `d_model`",
@@ -220,7 +251,8 @@ def default(schema: Schema) -> str:
 
 
 def reference() -> str:
-    return "\n".join([*map(_table, SECTIONS), _presets()])
+    presets = [_presets("the Transformer", PRESETS), _presets("GPT", GPT_PRESETS)]
+    return "\n".join([*map(_table, SECTIONS), *presets])
 
 
 def _table(section: Section) -> str:
@@ -232,12 +264,12 @@ def _table(section: Section) -> str:
     return f"### {section.title}\n\n{section.about}\n\n{head}{''.join(rows)}"
 
 
-def _presets() -> str:
-    names = list(PRESETS["tiny"])
-    rows = [[preset, *(sizes[name] for name in names)] for preset, sizes in PRESETS.items()]
+def _presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> str:
+    names = list(presets["tiny"])
+    rows = [[preset, *(sizes[name] for name in names)] for preset, sizes in presets.items()]
     table = [["preset", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 1), *rows]
     lines = [f"| {' | '.join(map(str, row))} |\n" for row in table]
-    return f"### Presets of the Transformer\n\nWhat is given beside a preset wins.\n\n{''.join(lines)}"
+    return f"### Presets of {model}\n\nWhat is given beside a preset wins.\n\n{''.join(lines)}"
 
 
 def updated(page: str) -> str:

@@ -19,7 +19,7 @@ from regard.explain.legible import ems, graphemes, shortened, stacks, visible, w
         ("a\u202eb", "a[U+202E]b"),
         ("\x00", "[U+0000]"),
         ("\x1b[31m", "[U+001B][31m"),
-        ("a\nb", "a[U+000A]b"),
+        ("a\nb", "a⏎b"),
         ("\u200b", "[U+200B]"),
         ("\ud800", "[U+D800]"),
         ("\uffff", "[U+FFFF]"),

@@ -138,7 +138,7 @@ def _shown(telling: Generator[str, None, "Prediction"]) -> "Prediction":
 def _write(number: int, answer: "Prediction | None", *, ranked: bool, alone: bool = False) -> None:
     """A line into files and pipes, unless it is the only one; on a terminal nothing that it would obey."""
     clean: Callable[[str], str] = printable if sys.stdout.isatty() else one_line
-    if alone:
+    if alone and not ranked:
         clean = partial(by_line, clean)
     if answer is None or not ranked:
         sys.stdout.write(clean(answer.text if answer else "") + "\n")

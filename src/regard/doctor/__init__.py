@@ -78,7 +78,9 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
         report = replace(
             report,
             vocabulary={role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},
-            lengths={role: pieces.histogram(lengths) for role, lengths in cut[0].lengths.items()},
+            lengths={role: pieces.histogram(lengths) for role, lengths in cut[0].lengths.items()}
+            if kind.too_long
+            else {},
             unknown={one.split: one.unknown for one in cut},
             spelt={one.split: one.spelt for one in cut},
             estimate=_estimate(recipe, task, usable, shares["train"], base, findings),

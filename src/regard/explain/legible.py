@@ -16,12 +16,16 @@ _LATIN_EMS = 0.56
 
 
 def visible(text: str) -> str:
-    """The text with everything unseen written as [U+202E]; a lone accent gets a dotted circle to sit on."""
+    """The text with everything unseen written as [U+202E], a line end as ⏎; a lone accent gets a dotted circle
+    to sit on."""
     if not text:
         return "∅"
     if text.isspace() and text.isprintable():
         return "␣" * len(text)
-    shown = "".join(char if _is_seen(text, at) else f"[U+{ord(char):04X}]" for at, char in enumerate(text))
+    shown = "".join(
+        char if _is_seen(text, at) else "⏎" if char == "\n" else f"[U+{ord(char):04X}]"
+        for at, char in enumerate(text)
+    )
     return f"◌{shown}" if category(shown[0]).startswith("M") else shown
 
 
