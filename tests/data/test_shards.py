@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import write_table
-
 from regard.data.sniff import sniff
+
 from regard.data.source import read_rows
 from regard.errors import DataError
 

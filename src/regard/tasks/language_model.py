@@ -217,8 +217,8 @@ class LanguageModel(Writing[Stretches, Continuation]):
     def text_of(self, example: Stretch, ids: Sequence[int]) -> str:
         """Decoded together with the prompt, since a piece may mean something else at the beginning."""
         given = example.tokens.tolist()
-        prompt, whole = self.tokenizer.decoded([given, [*given, *ids]])
-        return whole[len(prompt) :]
+        prompt = self.tokenizer.decode(given)
+        return self.tokenizer.decode([*given, *ids])[len(prompt) :]
 
     def told(self, example: Stretch, found: Sequence[Hypothesis]) -> Continuation:
         best, *rest = found
