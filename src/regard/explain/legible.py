@@ -16,7 +16,7 @@ _LATIN_EMS = 0.56
 
 
 def visible(text: str) -> str:
-    """The text with everything unseen written as [U+202E], line ends as ⏎, a lone accent on a dotted circle."""
+    """The text with all that is unseen written as [U+202E], line ends as ⏎, a lone accent on a circle."""
     if not text:
         return "∅"
     if text.isspace() and text.isprintable():
