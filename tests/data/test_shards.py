@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import write_table
-from regard.data.sniff import sniff
 
 from regard.data.source import read_rows
 from regard.errors import DataError
+from regard.sniff import sniff
 
 PAIRS = [(f"a line {n}", f"eine zeile {n}") for n in range(23)]
 ROLES = {"source": None, "target": None}
