@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,18 +14,18 @@ from torch import Tensor, nn
 
 from regard import tags
 from regard.config import Config
-from regard.data.examples import Ints, Kept
+from regard.data.examples import Kept
 from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
 from regard.data.source import Row, word_where
-from regard.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import UNK, Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
+from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
-from regard.tasks.windows import windows
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell
 
 Split = Literal["auto", "characters", "signs", "spaces"]
 CUTS = {
@@ -50,44 +50,6 @@ class TagConfig(Config):
     max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    row: Row
-    tokens: Ints
-    n_pieces: Ints
-    """Of each word."""
-    tags: Ints
-    """Of each word; none when unknown."""
-    cut: bool = False
-    illegal: bool = False
-
-
-@dataclass(frozen=True)
-class Sentences:
-    tokens_RT: Tensor
-    """Windows of all sentences, one after another, each with EOS at its end."""
-    lengths_R: Tensor
-    at_BN: Tensor
-    """Where the first piece of each word stands among all of tokens_RT."""
-    keep_BN: Tensor
-    tags_BN: Tensor
-    examples: tuple[Sentence, ...]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"words": int(self.keep_BN.sum())}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_RT=self.tokens_RT.to(device),
-            lengths_R=self.lengths_R.to(device),
-            at_BN=self.at_BN.to(device),
-            keep_BN=self.keep_BN.to(device),
-            tags_BN=self.tags_BN.to(device),
-        )
-
-
 class Tag:
     kind: ClassVar[str] = "tag"
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
@@ -97,6 +59,7 @@ class Tag:
 
     def __init__(self, config: TagConfig, tokenizer: Tokenizer, names: Sequence[str], split: Split) -> None:
         self.config, self.tokenizer, self.names, self.split = config, tokenizer, tuple(names), split
+        self.index = {name: n for n, name in enumerate(self.names)}
         self.scheme = tags.scheme(self.names)
         self.dims = Dims(source_vocab=len(tokenizer), tags=self.names)
 
@@ -188,7 +151,7 @@ class Tag:
             return [text[start:end] for start, end in self._places(text)], []
         words, own = words_and_tags(row)
         for place, tag in enumerate(own):
-            if tag not in self.names:
+            if tag not in self.index:
                 where, near = word_where(row, place), did_you_mean(tag, self.names)
                 raise DataError(f"{where}: tag {tag!r} does not occur in the training data{near}")
         if self.config.illegal == "refuse" and (fault := self._fault(own)) is not None:
@@ -208,7 +171,7 @@ class Tag:
             row,
             np.array([piece for word in kept for piece in word], np.int64),
             np.array([len(word) for word in kept], np.int64),
-            np.array([self.names.index(tag) for tag in own], np.int64),
+            np.array([self.index[tag] for tag in own], np.int64),
             cut=any(len(word) > most for word in pieces),
             illegal=self._fault(own) is not None,
         )
@@ -230,25 +193,7 @@ class Tag:
         return Sentence(row, tokens, n_pieces, own)
 
     def collate(self, examples: Sequence[Sentence]) -> Sentences:
-        found: list[Ints] = []
-        owners: list[Ints] = []
-        places: list[Ints] = []
-        for example in examples:
-            spans, owner = windows(example.n_pieces, self.config.max_length)
-            owners.append(owner + len(found))
-            begins = np.array([begin for begin, _ in spans])
-            places.append(np.cumsum(example.n_pieces) - example.n_pieces - begins[owner])
-            found += [np.array((*example.tokens[begin:end], EOS)) for begin, end in spans]
-        tokens_RT = padded(found)
-        n_words_B = torch.tensor([len(place) for place in places])
-        keep_BN = torch.arange(max(1, int(n_words_B.max()))) < n_words_B[:, None]
-        at_BN, tags_BN = torch.zeros(2, *keep_BN.shape, dtype=torch.long)
-        at_N = np.concatenate(owners) * tokens_RT.shape[1] + np.concatenate(places)
-        at_BN[keep_BN] = torch.from_numpy(at_N)
-        if all(len(example.tags) == len(example.n_pieces) for example in examples):
-            tags_BN[keep_BN] = torch.from_numpy(np.concatenate([example.tags for example in examples]))
-        lengths_R = torch.tensor([len(window) for window in found])
-        return Sentences(tokens_RT, lengths_R, at_BN, keep_BN, tags_BN, tuple(examples))
+        return Sentences.of(examples, self.config.max_length)
 
     def loss(self, model: nn.Module, batch: Sentences) -> Loss:
         cost = model(batch.tokens_RT, batch.lengths_R, batch.at_BN, batch.keep_BN, batch.tags_BN)
@@ -281,16 +226,8 @@ class Tag:
 
     def force(self, example: Sentence, prediction: Tagged) -> Sentences:
         """Of a long sentence its first window, as that is what a picture shows."""
-        own = np.array([self.names.index(tag) for tag in prediction.tags], np.int64)
-        (_, end), *_ = windows(example.n_pieces, self.config.max_length).spans
-        n_words = int((np.cumsum(example.n_pieces) <= end).sum())
-        first = replace(
-            example,
-            tokens=example.tokens[:end],
-            n_pieces=example.n_pieces[:n_words],
-            tags=own[:n_words],
-        )
-        return self.collate([first])
+        own = np.array([self.index[tag] for tag in prediction.tags], np.int64)
+        return self.collate([replace(example, tags=own).first_window(self.config.max_length)])
 
     def replay(self, model: nn.Module, batch: Sentences) -> Tensor:
         """The log-probability of each word's tag, whatever the others are."""
@@ -303,22 +240,10 @@ class Tag:
         return model.marginals(scores_BNC, batch.keep_BN)
 
     def leave_out(self, batch: Sentences, pieces: range) -> Sentences:
-        """The piece becomes unknown: a word that is gone could not be tagged."""
-        n = len(pieces)
-        tokens_RT = batch.tokens_RT.repeat(n, 1)
-        rows_R = torch.arange(n, device=tokens_RT.device)
-        tokens_RT[rows_R, torch.tensor(pieces, device=tokens_RT.device)] = UNK
-        return Sentences(
-            tokens_RT,
-            batch.lengths_R.expand(n),
-            batch.at_BN + rows_R[:, None] * tokens_RT.shape[1],
-            batch.keep_BN.expand(n, -1),
-            batch.tags_BN.expand(n, -1),
-            batch.examples * n,
-        )
+        return batch.unknowing(pieces)
 
     def grounds(self, example: Sentence, prediction: Tagged) -> dict[str, Ground]:
-        (shown,) = self.force(example, prediction).examples
+        shown = example.first_window(self.config.max_length)
         read = list(zip(prediction.words, prediction.tags, shown.n_pieces, strict=False))
         pieces = [piece for word, _, n in read for piece in self.tokenizer.words(word, n) or (word,)]
         return {
