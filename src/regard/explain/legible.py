@@ -16,7 +16,7 @@ _LATIN_EMS = 0.56
 
 
 def visible(text: str) -> str:
-    """The text with all that is unseen written as [U+202E], line ends as ⏎, a lone accent on a circle."""
+    """All that is unseen is written as [U+202E], a line end as ⏎; a lone accent stands on a dotted circle."""
     if not text:
         return "∅"
     if text.isspace() and text.isprintable():
