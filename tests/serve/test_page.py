@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import regard
 from hostile_texts import SENDABLE
 from pages import watch
 from served import Served, served
+from tiny import continuing
 
 LABELS = ["<img src=x onerror=window.__pwned=1>", "</script><script>window.__pwned=1</script>"]
 
@@ -237,3 +239,13 @@ def test_no_script_writes_markup() -> None:
             "Function(",
         ):
             assert forbidden not in source, path.name
+
+
+def test_a_text_is_continued(open_page, tmp_path: Path) -> None:
+    trained = regard.train(continuing(tmp_path), quiet=True)
+    with served([tmp_path / "run"], tmp_path / "log") as running:
+        page = open_page(running)
+        ask(page, "amber")
+        assert page.locator("#output").text_content() == trained.predict("amber").text
+        assert page.is_visible("#picture")
+        assert page.is_visible("#search"), "it searches, so the search can be chosen"

@@ -20,6 +20,7 @@ OPERATIONS = {
     "/v1/translate": "POST",
     "/v1/classify": "POST",
     "/v1/tag": "POST",
+    "/v1/generate": "POST",
     "/v1/explain": "POST",
     "/v1/models": "GET",
     "/health": "GET",
