@@ -8,7 +8,7 @@ import pytest
 
 import regard
 from regard.api import Trained
-from regard.errors import DataError, RecipeError
+from regard.errors import DataError, RecipeError, RunError
 from regard.run import prepare
 from regard.training.events import Step
 from served import served
@@ -133,6 +133,12 @@ def test_too_little_text_is_refused(text: str, said: str, tmp_path: Path) -> Non
     with pytest.raises(DataError, match=said), prepare(given):
         pass
     assert not (tmp_path / "run" / "recipe.json").exists()
+
+
+def test_it_cannot_leave_yet(trained: Trained, tmp_path: Path) -> None:
+    for to in ("hf", "ct2", "onnx"):
+        with pytest.raises(RunError, match="a language_model model cannot leave yet"):
+            trained.export(tmp_path / to, to, ["cedar"])
 
 
 def test_a_model_has_positions_for_a_block(tmp_path: Path) -> None:

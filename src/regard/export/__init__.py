@@ -117,8 +117,10 @@ class _Job:
         if isinstance(task, Classify) and self.to == "onnx":
             onnx.write_classifier(task, model, folder)
             return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)
-        if not isinstance(task, Translate):
+        if isinstance(task, Classify):
             raise _only_onnx(self.to, f"a {task.kind} model")
+        if not isinstance(task, Translate):
+            raise RunError(f"{self.to}: a {task.kind} model cannot leave yet; serve it with regard serve")
         assert isinstance(model, Transformer | RNNSeq2Seq)
         if self.to == "onnx":
             search = here.Search.of(task, sizes, greedy=True)
