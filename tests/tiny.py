@@ -51,6 +51,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "transformer": {"d_model": 12, "n_heads": 3, "d_ff": 11, "n_layers": 2, "max_positions": 13},
     "rnn": {"d_embed": 7, "d_hidden": 6, "n_layers": 2},
     "words": {"d_embed": 7},
+    "bert": {"d_model": 12, "n_heads": 3, "d_ff": 11, "n_layers": 2, "max_positions": 14, "norm_eps": 1e-3},
 }
 
 

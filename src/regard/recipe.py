@@ -69,7 +69,8 @@ class Recipe(Config):
         most, longest = places(self.model), self.task.max_length
         if most is not None and most <= longest:
             raise ValueError(
-                f"max_positions ({most}) must exceed task.max_length ({longest}) if positions are learned"
+                f"max_positions leaves room for {most - 1} pieces and task.max_length is {longest}; "
+                "raise the one or lower the other (learned positions end there)"
             )
         roles = TASKS[self.task.kind].roles
         for role in self.data.columns:

@@ -71,9 +71,10 @@ TRANSLATORS |= {
 }
 CLASSIFIERS: dict[str, tuple[Config, Dims]] = {
     f"classifier-{encoder}-{pooling}": (classifier(encoder, pooling), DIMS)
-    for encoder in ("transformer", "rnn", "words")
+    for encoder in ("transformer", "rnn", "words", "bert")
     for pooling in ("attention", "first", "mean")
 }
+CLASSIFIERS["classifier-bert-pooler"] = (classifier("bert", "pooler"), DIMS)
 CLASSIFIERS |= {
     f"classifier-transformer-{position}": (classifier("transformer", position=position, norm="pre"), DIMS)
     for position in ("learned", "rotary", "relative", "alibi", "none")
@@ -240,7 +241,7 @@ def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
     elif isinstance(config, GPTConfig):
         expected += [f"stack.layers.{i}.self" for i in range(2)]
     else:
-        if config.encoder.kind == "transformer":
+        if config.encoder.kind in ("transformer", "bert"):
             expected += [f"encoder.stack.layers.{i}.self" for i in range(2)]
         if isinstance(config, ClassifierConfig) and config.pooling == "attention":
             expected.append("pooling.attention")
@@ -415,6 +416,14 @@ NAMES: dict[str, tuple[Config, str]] = {
         tagger("rnn", n_layers=1),
         """encoder.embed.weight encoder.recurrent.network.{weight,bias}_{ih,hh}_l0{,_reverse}
         output.{weight,bias} crf.{begin_C,step_CC,end_C}""",
+    ),
+    "bert": (
+        classifier("bert", "pooler", n_layers=1),
+        """encoder.embed.weight encoder.embed.position.weight encoder.segment.weight
+        encoder.embed_norm.{weight,bias}
+        encoder.stack.layers.0.self.{q,k,v,o}.{weight,bias} encoder.stack.layers.0.self_norm.{weight,bias}
+        encoder.stack.layers.0.ff.{inner,outer}.{weight,bias} encoder.stack.layers.0.ff_norm.{weight,bias}
+        pooling.dense.{weight,bias} output.{weight,bias}""",
     ),
 }
 

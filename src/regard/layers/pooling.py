@@ -1,4 +1,4 @@
-"""Many states → one vector: by attention, by the first, by the mean."""
+"""Many states → one vector: by attention, by the first, by BERT's pooler, by the mean."""
 
 from typing import Literal
 
@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Additive, Attention, padding
+from regard.linear import Linear
 
-PoolingKind = Literal["attention", "first", "mean"]
+PoolingKind = Literal["attention", "first", "pooler", "mean"]
 
 
 class AttentionPooling(nn.Module):
@@ -42,6 +43,17 @@ class First(nn.Module):
         return states_BTD[:, 0]
 
 
+class Pooler(nn.Module):
+    """BERT's: tanh(W h + b) of the first token's state."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.dense = Linear(d_model, d_model)
+
+    def forward(self, states_BTD: Tensor, lengths_B: Tensor) -> Tensor:
+        return torch.tanh(self.dense(states_BTD[:, 0]))
+
+
 class Mean(nn.Module):
     """The mean over real tokens."""
 
@@ -51,3 +63,8 @@ class Mean(nn.Module):
     def forward(self, states_BTD: Tensor, lengths_B: Tensor) -> Tensor:
         keep_BT = torch.arange(states_BTD.shape[1], device=lengths_B.device) < lengths_B[:, None]
         return (states_BTD * keep_BT[..., None]).sum(1) / lengths_B[:, None]
+
+
+def pooling(kind: PoolingKind, d_model: int) -> nn.Module:
+    kinds = {"attention": AttentionPooling, "first": First, "pooler": Pooler, "mean": Mean}
+    return kinds[kind](d_model)

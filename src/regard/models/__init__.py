@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from regard.models.bert import Bert, BertConfig
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
@@ -18,6 +19,8 @@ ModelConfig = Annotated[
 
 __all__ = [
     "GPT",
+    "Bert",
+    "BertConfig",
     "Classifier",
     "ClassifierConfig",
     "Dims",

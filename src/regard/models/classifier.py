@@ -1,4 +1,4 @@
-"""A text classifier: an encoder (recurrent or Transformer), pooled to one vector, mapped to classes.
+"""A text classifier: an encoder (recurrent, Transformer or BERT), pooled to one vector, mapped to classes.
 
 `encoder.kind = "words"` has no encoder at all: the pooling looks at the words themselves. Its weights are
 then honest about words, where a recurrent encoder has already mixed them (Jain & Wallace 2019 measure the
@@ -15,10 +15,11 @@ from regard.config import Config
 from regard.layers.block import BlockConfig
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
-from regard.layers.pooling import AttentionPooling, First, Mean, PoolingKind
+from regard.layers.pooling import PoolingKind, pooling
 from regard.layers.recurrent import CellKind, Recurrent
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
+from regard.models.bert import BertConfig
 from regard.models.dims import Dims
 
 
@@ -114,7 +115,7 @@ class Words(nn.Module):
 
 
 EncoderConfig = Annotated[
-    TransformerEncoderConfig | RNNEncoderConfig | WordsConfig, Field(discriminator="kind")
+    TransformerEncoderConfig | RNNEncoderConfig | WordsConfig | BertConfig, Field(discriminator="kind")
 ]
 
 
@@ -140,12 +141,13 @@ class Classifier(nn.Module):
         super().__init__()
         self.encoder = config.encoder.build(dims.source_vocab)
         d_out = config.encoder.d_out
-        self.pooling = {"attention": AttentionPooling, "first": First, "mean": Mean}[config.pooling](d_out)
+        self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
         self.output = Linear(d_out, dims.classes)
 
-    def forward(self, tokens_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """logits_BC"""
-        pooled_BD = self.pooling(self.encoder(tokens_BT, lengths_B), lengths_B)
+    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
+        """logits_BC; only an encoder that tells segments apart may be given them."""
+        told = () if segments_BT is None else (segments_BT,)
+        pooled_BD = self.pooling(self.encoder(tokens_BT, lengths_B, *told), lengths_B)
         logits_BC: Tensor = self.output(self.dropout(pooled_BD))
         return logits_BC

@@ -7,7 +7,14 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from regard.errors import RecipeError
-from regard.models import ClassifierConfig, GPTConfig, ModelConfig, TaggerConfig, TransformerConfig
+from regard.models import (
+    BertConfig,
+    ClassifierConfig,
+    GPTConfig,
+    ModelConfig,
+    TaggerConfig,
+    TransformerConfig,
+)
 from regard.models.classifier import TransformerEncoderConfig
 from regard.models.dims import Dims
 
@@ -22,8 +29,10 @@ def outline(config: ModelConfig, dims: Dims) -> nn.Module:
 
 
 def places(config: ModelConfig) -> int | None:
-    """How many positions a model has; None if it has any number."""
+    """How many positions a model has for a text's pieces and its end; None if any number."""
     stack = config.encoder if isinstance(config, ClassifierConfig | TaggerConfig) else config
+    if isinstance(stack, BertConfig):
+        return stack.max_positions - 1  # of which the first may be taken by a mark
     stacked = TransformerConfig | TransformerEncoderConfig | GPTConfig
     if isinstance(stack, stacked) and stack.position == "learned":
         return stack.max_positions

@@ -1,0 +1,89 @@
+"""BERT (Devlin et al. 2019): a Transformer encoder that reads one text, or two, from both sides at once.
+
+Tokens, positions and segments (which of the two texts) are added up and normalised; layers are post-norm with
+GELU. Two differences from the paper: attention weights are not dropped out by default, because that would
+forbid the fused kernel, and first weights are those of `Linear` and `Embed`, not normal with σ = 0.02.
+"""
+
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from regard.attention import Learned, padding
+from regard.layers.block import BlockConfig
+from regard.layers.dropout import Dropout
+from regard.layers.embed import Embed
+from regard.layers.feedforward import Activation
+from regard.layers.stack import Stack, positions_like
+
+
+def _sizes(d_model: int, n_layers: int) -> dict[str, Any]:
+    """Heads are 64 wide and the inner width is four times the outer, in every one of them."""
+    return {"d_model": d_model, "n_heads": d_model // 64, "d_ff": 4 * d_model, "n_layers": n_layers}
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": _sizes(128, 2),
+    "mini": _sizes(256, 4),
+    "small": _sizes(512, 4),
+    "medium": _sizes(512, 8),
+    "base": _sizes(768, 12),
+}
+
+
+class BertConfig(BlockConfig):
+    kind: Literal["bert"] = "bert"
+    preset: Literal["tiny", "mini", "small", "medium", "base"] | None = Field(
+        None, description="sizes to start from; fields given beside it win (base is the paper's)"
+    )
+    d_model: int = Field(128, ge=1)
+    n_heads: int = Field(2, ge=1)
+    d_ff: int = Field(512, ge=1)
+    n_layers: int = Field(2, ge=1, le=512)
+    n_segments: int = Field(2, ge=1, le=512, description="texts that can be told apart in one input")
+    n_kv_heads: None = None
+    activation: Activation = "gelu"
+    norm: Literal["post"] = "post"
+    norm_eps: float = Field(1e-12, gt=0)
+    bias: Literal[True] = True
+    position: Literal["learned"] = "learned"
+    max_positions: int = Field(512, ge=4, description="pieces and marks of an input")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("preset") in PRESETS:
+            return PRESETS[given["preset"]] | given
+        return given
+
+    @property
+    def d_out(self) -> int:
+        return self.d_model
+
+    def build(self, n_tokens: int) -> "Bert":
+        return Bert(self, n_tokens)
+
+
+class Bert(nn.Module):
+    def __init__(self, config: BertConfig, n_tokens: int) -> None:
+        super().__init__()
+        position = Learned(config.max_positions, config.d_model)
+        self.embed = Embed(
+            n_tokens, config.d_model, position=position, scale=False, word_dropout=config.word_dropout
+        )
+        self.segment = Embed(config.n_segments, config.d_model, scale=False)
+        self.embed_norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.dropout = Dropout(config.dropout)
+        self.stack = Stack(config, config.n_layers)
+
+    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
+        """states_BTD; without segments everything belongs to the first."""
+        positions_1T = positions_like(tokens_BT)
+        if segments_BT is None:
+            segments_BT = torch.zeros_like(positions_1T)
+        x_BTD = self.embed(tokens_BT, positions_1T) + self.segment(segments_BT, positions_1T)
+        x_BTD = self.dropout(self.embed_norm(x_BTD))
+        states_BTD: Tensor = self.stack(x_BTD, mask=padding(lengths_B))[0]
+        return states_BTD
