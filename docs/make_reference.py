@@ -13,7 +13,15 @@ from pydantic import BaseModel
 from regard.data.vocabulary import TokenizerConfig
 from regard.decode import DecodeConfig
 from regard.layers.block import BlockConfig
-from regard.models import ClassifierConfig, GPTConfig, RNNConfig, TaggerConfig, TransformerConfig
+from regard.models import (
+    BertConfig,
+    ClassifierConfig,
+    GPTConfig,
+    RNNConfig,
+    TaggerConfig,
+    TransformerConfig,
+)
+from regard.models.bert import PRESETS as BERT_PRESETS
 from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsConfig
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
@@ -87,6 +95,13 @@ SECTIONS = (
         TransformerEncoderConfig,
         "It also has every setting of a Transformer layer; these differ or are new.",
         ("d_model", "d_ff", "n_layers"),
+    ),
+    Section(
+        '`[model.encoder]` with `kind = "bert"`',
+        BertConfig,
+        "With `init_from` all of it comes from the folder. It also has the dropouts of a Transformer layer and "
+        "its `activation`, which is `gelu` here; norms stand after the layers, positions are learned.",
+        ("preset", "d_model", "n_heads", "d_ff", "n_layers", "n_segments", "max_positions", "norm_eps"),
     ),
     Section('`[model.encoder]` with `kind = "words"`', WordsConfig, "None: pooling looks at the words."),
     Section("`[train]`", TrainConfig, "What they do in a run is told in [train.md](train.md)."),
@@ -164,7 +179,8 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     },
     ClassifierConfig: {
         "encoder": "what reads the text",
-        "pooling": "many states to one: by additive attention, the first, or the mean",
+        "pooling": "many states to one: by additive attention, the first, the first through BERT's pooler, "
+        "or the mean",
     },
     TaggerConfig: {"encoder": "what reads the text"},
     RNNEncoderConfig: {
@@ -178,6 +194,13 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "d_model": "width of the residual stream",
         "d_ff": "inner width of the feed-forward network",
         "n_layers": "Transformer layers",
+    },
+    BertConfig: {
+        "d_model": "width of the residual stream",
+        "n_heads": "attention heads; must divide `d_model`",
+        "d_ff": "inner width of the feed-forward network",
+        "n_layers": "Transformer layers",
+        "norm_eps": "the ε of LayerNorm; the paper's",
     },
     WordsConfig: {"d_embed": "width of an embedded piece", "dropout": "on embeddings"},
     TrainConfig: {
@@ -251,7 +274,11 @@ def default(schema: Schema) -> str:
 
 
 def reference() -> str:
-    presets = [_presets("the Transformer", PRESETS), _presets("GPT", GPT_PRESETS)]
+    presets = [
+        _presets("the Transformer", PRESETS),
+        _presets("BERT", BERT_PRESETS),
+        _presets("GPT", GPT_PRESETS),
+    ]
     return "\n".join([*map(_table, SECTIONS), *presets])
 
 

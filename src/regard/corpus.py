@@ -6,7 +6,7 @@ that other runs on the same data find it. It may be deleted at any time.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from regard.data import examples
 from regard.data.examples import Examples
 from regard.data.packed import layout, refuse_short, scored
 from regard.data.source import Row, read_rows
+from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
 from regard.lock import turn
 from regard.recipe import Recipe
@@ -65,10 +66,9 @@ class Corpus:
             return None
         return hold_out_every(sum(1 for _ in self.rows("train")))
 
-    def fit(self) -> AnyTask:
-        """The task with its vocabulary and labels, learnt from the training rows."""
-        kind: type[AnyTask] = TASKS[self.recipe.task.kind]
-        return kind.fit(self.recipe.task, self.learnt([]))
+    def fit(self, tokenizer: Tokenizer | None = None) -> AnyTask:
+        """The task with its labels and its vocabulary, learnt from the training rows unless given."""
+        return fitted(self.recipe, self.learnt([]), tokenizer)
 
     def scored(self, task: AnyTask) -> dict[str, Sequence[Any]]:
         """The examples of the splits that are scored, not trained on."""
@@ -100,6 +100,14 @@ class Corpus:
         if held := examples.held_out(folder):
             return scored(task, held, files)
         raise DataError(f"{files}: no usable examples for valid; {HELD_OUT} rows are needed to hold one out")
+
+
+def fitted(recipe: Recipe, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> AnyTask:
+    """Only a task whose model can begin with another's encoder is ever given a vocabulary."""
+    kind: Any = TASKS[recipe.task.kind]
+    given = {} if tokenizer is None else {"tokenizer": tokenizer}
+    task: AnyTask = kind.fit(recipe.task, rows, **given)
+    return task
 
 
 def hold_out_every(n_rows: int) -> int:

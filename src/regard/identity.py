@@ -29,8 +29,13 @@ NOT_COMPARED = (
 """Where a run is and what it writes on the way changes nothing about the result."""
 
 
-def identity(recipe: Recipe, base: Path, vocabulary: Path, memo: Path) -> dict[str, Any]:
-    """Flat, so that a difference has a name: recipe.train.lr, data.train.en, torch."""
+def identity(
+    recipe: Recipe, base: Path, vocabulary: Path, memo: Path, weights: Path | None = None
+) -> dict[str, Any]:
+    """Flat, so that a difference has a name: recipe.train.lr, data.train.en, torch.
+
+    `weights` is what the model begins with, if it is not random.
+    """
     files = sorted({*recipe.data.train, *(recipe.data.valid or ()), *(recipe.data.test or ())})
     return {
         **of_recipe(recipe),
@@ -39,6 +44,7 @@ def identity(recipe: Recipe, base: Path, vocabulary: Path, memo: Path) -> dict[s
             f"vocabulary.{path.relative_to(vocabulary).as_posix()}": durable.sha256(path)
             for path in sorted(vocabulary.rglob("*.json"))
         },
+        **({} if weights is None else {f"weights.{weights.name}": durable.sha256(weights)}),
         "torch": torch.__version__,
         "machine": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
     }
@@ -88,7 +94,11 @@ def refuse(folder: Path, found: list[dict[str, Any]]) -> None:
     key, was, now = (found[0][part] for part in ("key", "was", "is"))
     others = [str(change["key"]) for change in found[1:]]
     rest = f" (and {', '.join(others[:4])}{' …' * (len(others) > 4)} changed too)" if others else ""
-    what = "has changed" if key.startswith(("data.", "vocabulary.")) else f"was {was!r} and is now {now!r}"
+    what = (
+        "has changed"
+        if key.startswith(("data.", "vocabulary.", "weights."))
+        else f"was {was!r} and is now {now!r}"
+    )
     raise RunError(
         f"{folder}: {key} {what}{rest} since this run began, so it would not end as it would have; change it "
         "back, or go on anyway with --accept-changes, or start over with --fresh, or choose another run=NAME"

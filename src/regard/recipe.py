@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from regard.config import Config
 from regard.data.source import Column
 from regard.errors import RecipeError, did_you_mean
-from regard.models import ModelConfig
+from regard.models import EncodingConfig, ModelConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig
 from regard.training.config import TrainConfig
@@ -67,6 +67,8 @@ class Recipe(Config):
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
             )
         most, longest = places(self.model), self.task.max_length
+        if self._told_elsewhere("max_positions"):
+            most = None
         if most is not None and most <= longest:
             raise ValueError(
                 f"max_positions leaves room for {most - 1} pieces and task.max_length is {longest}; "
@@ -77,6 +79,12 @@ class Recipe(Config):
             if role not in roles:
                 raise ValueError(f"data.columns.{role}: unknown{did_you_mean(role, roles)}")
         return self
+
+    def _told_elsewhere(self, setting: str) -> bool:
+        """Whether a setting of the encoder is that of the folder in `init_from`, which has yet to be read."""
+        if not isinstance(self.model, EncodingConfig) or self.model.init_from is None:
+            return False
+        return setting not in self.model.encoder.model_fields_set
 
     @classmethod
     def read(cls, path: Path, overrides: Sequence[str] = ()) -> Self:

@@ -24,9 +24,11 @@ import torch
 from torch import nn
 
 from regard import durable, identity
+from regard.begin import begin, beginning, settled
 from regard.corpus import Corpus
 from regard.data.examples import Examples
 from regard.data.packed import layout
+from regard.encoder import Encoder
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
@@ -154,6 +156,8 @@ def prepare(
     with ExitStack() as held:
         accepted: list[dict[str, Any]] = []
         device = pick_device(recipe.train.device)
+        begins = beginning(recipe, base)
+        recipe = settled(recipe, begins)
         corpus = Corpus(recipe, base)
         kind: type[AnyTask] = TASKS[recipe.task.kind]
         if ranks.first:
@@ -162,16 +166,17 @@ def prepare(
             held.enter_context(locked(folder))
             begun = _begun(folder)
             if begun:
-                now = identity.identity(recipe, base, folder / "task", corpus.memo)
+                now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
                 accepted = _compare(folder, now, accept_changes)
-            task = kind.load(recipe.task, folder / "task") if begun else corpus.fit()
+            vocabulary = None if begins is None else begins.tokenizer
+            task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
             scored = corpus.scored(task)
             _fits(recipe, task)
             with _leaving_nothing(folder, begun):
                 if not begun:
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-                    now = identity.identity(recipe, base, folder / "task", corpus.memo)
+                    now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
                 train, place = corpus.train(task, now, _encoding(tell, stop))
                 valid = scored.get("valid") or corpus.held_out(task, place)
                 if not begun:
@@ -188,13 +193,17 @@ def prepare(
                     f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"
                 )
             train = found
-        training = assemble(recipe, task, train, valid, folder, device, ranks)
+        training = assemble(recipe, task, train, valid, folder, device, ranks, begins)
         training.stop = stop
         held.callback(training.loader.close)
         aside = training.resume()
         if accepted:
             _accept(folder, recipe, now, accepted, training.progress.step)
         return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
+
+
+def _weights(begins: Encoder | None) -> Path | None:
+    return None if begins is None else begins.weights
 
 
 def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None]:
@@ -238,6 +247,7 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
     folder = base / recipe.run
     if not ((folder / "model" / "config.json").is_file() and (folder / identity.NAME).is_file()):
         return False
+    recipe = settled(recipe, beginning(recipe, base))
     known, _ = identity.read(folder)
     was = {key: value for key, value in known.items() if key.startswith("recipe.")}
     return not identity.changes(was, identity.of_recipe(recipe))
@@ -273,6 +283,7 @@ def assemble(
     folder: Path,
     device: torch.device,
     ranks: Ranks | None = None,
+    begins: Encoder | None = None,
 ) -> Training:
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
     if recipe.train.threads is not None:
@@ -281,6 +292,8 @@ def assemble(
         keep_freed_memory()
     torch.manual_seed(recipe.seed)
     model = recipe.model.build(task.dims).to(device)
+    if begins is not None:
+        begin(model, begins)
     return Training(
         task,
         model,

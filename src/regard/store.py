@@ -77,6 +77,11 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         )
         raise RunError(f"{folder}: not a trained model of regard ({why})")
     config = read_json(folder / "config.json")
+    if isinstance(config.get("format_version"), int) and "encoder" in config:
+        raise RunError(
+            f"{folder}: an encoder alone, which answers nothing; embed texts with regard predict --embed, or "
+            "begin a training with model.init_from"
+        )
     if not isinstance(config.get("format_version"), int) or "task" not in config:
         raise CheckpointError(
             f"{folder / 'config.json'}: made by another tool, not by regard; train one here"

@@ -45,26 +45,28 @@ MAY_IMPORT = {
     "report": "training.journal lock durable plain errors",
     "store": "models tasks training.checkpoint durable plain errors __version__",
     "export": "models layers.recurrent attention store tasks decode data durable training.checkpoint errors",
+    "encoder": "store export models data training.checkpoint durable errors __version__",
+    "importing": "encoder export store models tasks training.checkpoint errors",
+    "begin": "encoder recipe models data.vocabulary errors",
     "lock": "errors",
     "identity": "recipe data.fingerprint durable errors",
     "corpus": "recipe tasks data lock errors",
-    "run": "recipe corpus report store models.outline machine tasks training data durable identity lock"
-    " errors",
+    "run": "recipe corpus begin encoder report store models.outline machine tasks training data durable"
+    " identity lock errors",
     "fast": "export tasks models decode data.source errors",
     "api": "recipe store run fast follow models tasks decode training explain export data errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",
-    "doctor": "recipe corpus run machine tasks kinds training.config training.loop training.state data"
+    "doctor": "recipe corpus begin run machine tasks kinds training.config training.loop training.state data"
     " errors",
     "sniff": "kinds data errors",
     "draft": "kinds",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode kinds explain.assets explain.page config plain errors __version__",
-    "cli": "regard api describe report doctor sniff draft kinds export machine serve recipe tasks.task data"
-    " errors"
-    " __version__ training.stopping training.ranks plain"
+    "cli": "regard api describe report doctor sniff draft kinds export importing machine serve recipe"
+    " tasks.task data errors __version__ training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }

@@ -108,8 +108,8 @@ def test_a_replay_tells_what_was_predicted(task: Classify) -> None:
     assert told_1T.exp().item() == pytest.approx(prediction.probability, rel=1e-5)
     batch = task.leave_out(task.force(example, prediction), range(4))
     a, _, funny, film, end = example.tokens.tolist()
-    assert batch.tokens_BT[1].tolist() == [a, funny, film, end]
-    assert batch.tokens_BT.shape == (4, 4)
+    assert batch.tokens_BT[1].tolist() == [a, funny, film, end, PAD]
+    assert batch.tokens_BT.shape == (4, 5)
     assert batch.lengths_B.tolist() == [4] * 4
     assert batch.labels_B.tolist() == [prediction.index] * 4
 

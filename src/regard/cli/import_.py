@@ -12,12 +12,16 @@ def import_(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the model.", show_default=False)],
 ) -> None:
-    """Read a translator back from a Hugging Face folder.
+    """Read a model from a Hugging Face folder: a BERT, or a translator that left regard.
 
-    Only safetensors and JSON are read; no code and no pickle, whatever the folder holds.
+    Only safetensors, JSON and word lists are read; no code and no pickle, whatever the folder holds.
     """
-    from regard.export.foreign import import_folder
+    from regard.importing import import_folder
 
-    import_folder(folder, out)
+    answers = import_folder(folder, out)
     console.line(f"wrote {out}")
-    console.line(f'  regard predict {out} "your text"')
+    if answers:
+        console.line(f'  regard predict {out} "your text"')
+    else:
+        console.line("an encoder alone: it embeds texts, or begins a training (model.init_from)", "dim")
+        console.line(f'  regard predict {out} --embed "your text"')

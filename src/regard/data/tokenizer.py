@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import tokenizers as hf
-from tokenizers import models
+from tokenizers import models, normalizers, pre_tokenizers
 
+from regard.data import wordpiece
 from regard.data.vocabulary import (
     BOS,
     BYTES,
@@ -24,7 +25,7 @@ from regard.data.words import Words
 from regard.data.writing import UNKNOWN, cuts_at_spaces
 from regard.errors import CheckpointError
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "Encoded", "Tokenizer", "TokenizerConfig"]
+__all__ = ["BOS", "EOS", "PAD", "UNK", "Encoded", "Marks", "Tokenizer", "TokenizerConfig"]
 
 MAX_FILE_BYTES = 128 * 2**20
 UNSEEN = "\U000103d5"  # OLD PERSIAN NUMBER HUNDRED
@@ -37,9 +38,26 @@ class Encoded(NamedTuple):
     offsets: list[tuple[int, int]]
 
 
+class Marks(NamedTuple):
+    """What stands around texts that are read as one input, and what stands for the unreadable."""
+
+    begin: tuple[int, ...]
+    """Before the first text."""
+    end: int
+    """After every text."""
+    unknown: int
+    unspoken: frozenset[int]
+    """Ids that add nothing to a text."""
+
+
+OWN = Marks((), EOS, UNK, frozenset((PAD, BOS, EOS)))
+
+
 class Tokenizer:
+    """Learnt here, or a BERT's own (decision 13): `marks` says which."""
+
     def __init__(self, inner: hf.Tokenizer) -> None:
-        self._inner = inner
+        self._inner, self.marks = inner, _marks(inner)
         spells_bytes = inner.id_to_token(FIRST_BYTE) == BYTES[0]
         self.byte_ids = range(FIRST_BYTE, FIRST_BYTE + len(BYTES)) if spells_bytes else range(0)
         """Ids that spell one byte of a character too rare to have been learnt."""
@@ -51,9 +69,14 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> Self:
         inner = _read(path)
-        if not _is_ours(inner):
+        if not (_is_ours(inner) or _is_berts(inner)):
             raise CheckpointError(f"{path}: a tokenizer, but not one of regard; train it here or convert it")
         return cls(inner)
+
+    @classmethod
+    def of_bert(cls, folder: Path) -> Self:
+        """The vocabulary of a BERT of Hugging Face."""
+        return cls(wordpiece.read_wordpiece(folder))
 
     def save(self, path: Path) -> None:
         path.write_text(self._inner.to_str(pretty=True), encoding="utf-8")
@@ -95,13 +118,22 @@ class Tokenizer:
         found = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [each.ids for each in found]
 
+    def framed(self, *texts: Sequence[int]) -> list[int]:
+        """The ids of one text, or two, as a model reads them: with the marks between and around them."""
+        return [*self.marks.begin, *(i for ids in texts for i in (*ids, self.marks.end))]
+
+    def segments(self, *texts: Sequence[int]) -> list[int]:
+        """Which of the texts each of the framed ids belongs to."""
+        n_begin = len(self.marks.begin)
+        return [0] * n_begin + [number for number, ids in enumerate(texts) for _ in range(len(ids) + 1)]
+
     def words(self, text: str, most: int) -> tuple[str, ...]:
         """What the first pieces stand for."""
         return tuple(text[start:end] for start, end in self.encode(text).offsets[:most])
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""
-        kept = [i for i in ids if i not in (PAD, BOS, EOS)]
+        kept = [i for i in ids if i not in self.marks.unspoken]
         return self._inner.decode(kept, skip_special_tokens=False)
 
     @cached_property
@@ -117,7 +149,8 @@ class Tokenizer:
         names = self.names
         if isinstance(self._inner.model, models.WordPiece):
             names = [name.removeprefix("##") if name.startswith("##") else f" {name}" for name in names]
-        names[: len(SPECIALS)] = [""] * len(SPECIALS)
+        for place in (*self.marks.unspoken, self.marks.unknown):
+            names[place] = ""
         for byte, place in enumerate(self.byte_ids):
             names[place] = bytes([byte]).decode("utf-8", "surrogateescape")
         return names
@@ -134,9 +167,9 @@ class Tokenizer:
         return [name.removeprefix(" ").replace("\n", "⏎") or "␣" for name in names]
 
     def unknown_rate(self, texts: Sequence[str]) -> float:
-        """The share of pieces that are `<unk>`."""
+        """The share of pieces that are unknown."""
         found = self.ids(texts)
-        return sum(ids.count(UNK) for ids in found) / max(1, sum(map(len, found)))
+        return sum(ids.count(self.marks.unknown) for ids in found) / max(1, sum(map(len, found)))
 
 
 def _without_space(text: str, start: int, end: int) -> tuple[int, int]:
@@ -145,13 +178,35 @@ def _without_space(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
+def _marks(inner: hf.Tokenizer) -> Marks:
+    if not _is_berts(inner):
+        return OWN
+    ids = inner.get_vocab()
+    pad, unknown, begin, end = (ids[mark] for mark in wordpiece.NEEDED)
+    return Marks((begin,), end, unknown, frozenset((pad, begin, end, ids.get(wordpiece.MASK, pad))))
+
+
 def _is_ours(inner: hf.Tokenizer) -> bool:
+    return tuple(map(inner.id_to_token, range(len(SPECIALS)))) == SPECIALS and _is_plain(inner)
+
+
+def _is_berts(inner: hf.Tokenizer) -> bool:
+    """As `wordpiece` makes it."""
+    return (
+        isinstance(inner.model, models.WordPiece)
+        and inner.id_to_token(UNK) != UNKNOWN
+        and None not in map(inner.token_to_id, wordpiece.NEEDED)
+        and isinstance(inner.normalizer, normalizers.BertNormalizer)
+        and isinstance(inner.pre_tokenizer, pre_tokenizers.BertPreTokenizer)
+        and _is_plain(inner)
+    )
+
+
+def _is_plain(inner: hf.Tokenizer) -> bool:
     """Nothing that a text could trigger, and ids without gaps, as an embedding needs them."""
     names = inner.get_vocab()
-    return (
-        tuple(map(inner.id_to_token, range(len(SPECIALS)))) == SPECIALS
-        and sorted(names.values()) == list(range(len(names)))
-        and not (inner.get_added_tokens_decoder() or inner.truncation or inner.padding)
+    return sorted(names.values()) == list(range(len(names))) and not (
+        inner.get_added_tokens_decoder() or inner.truncation or inner.padding
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.corpus import HELD_OUT
+from regard.begin import beginning, settled
+from regard.corpus import HELD_OUT, fitted
 from regard.data.packed import layout, refuse_short
 from regard.data.source import Row
 from regard.doctor import pieces
@@ -20,7 +21,7 @@ from regard.kinds import KINDS
 from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
 from regard.run import assemble, least_memory, pick_device
-from regard.tasks import TASKS, AnyTask
+from regard.tasks import AnyTask
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
 
@@ -58,6 +59,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
     Of more than a million rows a million are looked at.
     """
+    begins = beginning(recipe, base)
+    recipe = settled(recipe, begins)
     kind = KINDS[recipe.task.kind]
     splits, shares, findings = read_all(recipe, base)
     findings += kind.examine(splits, recipe.task)
@@ -72,7 +75,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     )
     usable = [row for row in splits["train"] if kind.usable(row)]
     try:
-        task = _fit(recipe, usable)
+        task = fitted(recipe, usable, None if begins is None else begins.tokenizer)
         cut = pieces.cut(kind, task, splits)
         findings += pieces.examine(cut, kind, recipe.task.max_length, recipe.task.tokenizer.vocab_size)
         report = replace(
@@ -90,11 +93,6 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
             findings.append(Finding("error", "untrainable", str(fault)))
     order = ("error", "warning", "note")
     return replace(report, findings=tuple(sorted(findings, key=lambda one: order.index(one.severity))))
-
-
-def _fit(recipe: Recipe, train: Sequence[Row]) -> AnyTask:
-    kind: type[AnyTask] = TASKS[recipe.task.kind]
-    return kind.fit(recipe.task, train)
 
 
 def _estimate(

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.source import Row
-from regard.data.vocabulary import UNK
 from regard.kinds import Kind
 from regard.kinds.finding import Finding, about
 from regard.tasks import AnyTask
@@ -52,7 +51,7 @@ def _cut(kind: Kind, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
         found = kind.pieces(task, role, rows)
         flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
         lengths[role] = np.array([len(ids) for ids in found])
-        unknown[role] = float((flat == UNK).sum() / max(1, flat.size))
+        unknown[role] = float((flat == tokenizer.marks.unknown).sum() / max(1, flat.size))
         spelt[role] = float(np.isin(flat, tokenizer.byte_ids).sum() / max(1, flat.size))
     return Pieces(split, rows, lengths, unknown, spelt, learnt)
 

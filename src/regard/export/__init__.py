@@ -13,9 +13,9 @@ from torch import nn
 from regard import durable
 from regard.data.source import rows_of
 from regard.errors import RunError, did_you_mean
-from regard.export import ct2, here, hf, onnx
+from regard.export import ct2, here, hf, hf_classifier, onnx
 from regard.export.parity import ENOUGH, Answer, Comparison, Engine, Report, Tick, compare, require
-from regard.models import ModelConfig, RNNSeq2Seq, Transformer, TransformerConfig
+from regard.models import ClassifierConfig, ModelConfig, RNNSeq2Seq, Transformer, TransformerConfig
 from regard.tasks import AnyTask, Classify, Tag, Translate
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
@@ -117,6 +117,9 @@ class _Job:
         if isinstance(task, Classify) and self.to == "onnx":
             onnx.write_classifier(task, model, folder)
             return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)
+        if isinstance(task, Classify) and isinstance(config, ClassifierConfig) and self.to == "hf":
+            hf_classifier.write(task, model, config, folder)
+            return here.Classifier(task, model), hf_classifier.Engine(folder)
         if isinstance(task, Classify):
             raise _only_onnx(self.to, f"a {task.kind} model")
         if not isinstance(task, Translate):

@@ -36,14 +36,15 @@ REQUIRED = {
 def import_folder(folder: Path, out: Path) -> None:
     if out.exists():
         raise RunError(f"{out}: already exists; choose another")
-    given = _config(folder / "config.json")
+    given = read_json(folder / "config.json")
     twin = next((twin for twin in TWINS if twin.model_type == given.get("model_type")), None)
     if twin is None:
-        known = ", ".join(twin.model_type for twin in TWINS)
+        known = ", ".join((*(twin.model_type for twin in TWINS), "bert"))
         raise CheckpointError(
             f"{folder / 'config.json'}: model_type {given.get('model_type')!r} is not one that regard has "
             f"({known} are)"
         )
+    _require_ours(folder / "config.json", given)
     with tempfile.TemporaryDirectory() as scratch:
         source, target = _tokenizers(folder, Path(scratch) / FILE)
     config, dims = _model_config(folder, twin, given, len(source), len(target), joint=source is target)
@@ -59,12 +60,10 @@ def import_folder(folder: Path, out: Path) -> None:
     save_model(out, task, task_config, model, config, {})
 
 
-def _config(path: Path) -> dict[str, Any]:
-    given = read_json(path)
+def _require_ours(path: Path, given: dict[str, Any]) -> None:
     for name, wanted in REQUIRED.items():
         if name in given and given[name] != wanted:
             raise CheckpointError(f"{path}: {name} is {given[name]!r}, regard's models have {wanted!r}")
-    return given
 
 
 def _tokenizers(folder: Path, scratch: Path) -> tuple[Tokenizer, Tokenizer]:

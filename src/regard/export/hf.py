@@ -135,15 +135,10 @@ class Engine:
     """The folder as transformers loads it, its own tokenizers included."""
 
     def __init__(self, folder: Path, task: Translate, search: Search) -> None:
-        try:
-            import transformers
-        except ImportError:
-            raise RunError(
-                "hf: checking the export needs transformers; install it with: pip install 'regard[hf]'"
-            ) from None
+        transformers = library()
         self.name = f"transformers {transformers.__version__}"
         self.beam, self.most = search
-        with _quietly(transformers):
+        with quietly(transformers):
             self.model, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(
                 folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
             )
@@ -153,8 +148,7 @@ class Engine:
                 self.target = transformers.AutoTokenizer.from_pretrained(
                     folder / TARGET, local_files_only=True
                 )
-        if wrong := [f"{kind}: {key}" for kind, keys in loading.items() for key in keys if not _is_made(key)]:
-            raise RunError(f"hf: transformers does not find what it expects ({wrong[0]}); please report it")
+        refuse_gaps(loading)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         with torch.inference_mode():
@@ -185,6 +179,22 @@ class Engine:
         return {name: found[name] for name in ("input_ids", "attention_mask")}
 
 
+def library() -> Any:
+    try:
+        import transformers
+    except ImportError:
+        raise RunError(
+            "hf: checking the export needs transformers; install it with: pip install 'regard[hf]'"
+        ) from None
+    return transformers
+
+
+def refuse_gaps(loading: dict[str, Any]) -> None:
+    """`loading` is what transformers says that it missed, or did not expect."""
+    if wrong := [f"{kind}: {key}" for kind, keys in loading.items() for key in keys if not _is_made(key)]:
+        raise RunError(f"hf: transformers does not find what it expects ({wrong[0]}); please report it")
+
+
 def _is_made(key: str) -> bool:
     """Sinusoids are computed when a model is built; if they were not, the answers would show it."""
     return key.endswith("embed_positions.weight")
@@ -195,7 +205,7 @@ def _until_end(ids: Sequence[int]) -> Sequence[int]:
 
 
 @contextmanager
-def _quietly(transformers: Any) -> Iterator[None]:
+def quietly(transformers: Any) -> Iterator[None]:
     """Its bars and warnings are not ours to show."""
     logging = transformers.utils.logging
     before = logging.get_verbosity()

@@ -205,6 +205,7 @@ class ClassifierEngine:
     def __init__(self, folder: Path, task: Classify) -> None:
         self.session, self.name, self.cut = _session(folder / "model.onnx"), _name(), task.config.max_length
         self.source, _ = open_tokenizers(folder)
+        self.n_begin = len(task.tokenizer.marks.begin)
         self.labels = json.loads((folder / "labels.json").read_text("utf-8"))
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
@@ -216,15 +217,17 @@ class ClassifierEngine:
         return scores
 
     def _log_probs(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        tokens_BT, lengths_B = _padded(self.source, texts, self.cut)
+        tokens_BT, lengths_B = _padded(self.source, texts, self.cut, self.n_begin)
         (logits_BC,) = self.session.run(None, {"tokens": tokens_BT, "lengths": lengths_B})
         return _log_softmax(logits_BC)
 
 
 def _padded(
-    tokenizer: tokenizers.Tokenizer, texts: Sequence[str], most: int
+    tokenizer: tokenizers.Tokenizer, texts: Sequence[str], most: int, n_begin: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    found = [[*each.ids[:-1][:most], EOS] for each in tokenizer.encode_batch(list(texts))]
+    """Longer texts cut as we cut them, between the marks."""
+    read = (each.ids for each in tokenizer.encode_batch(list(texts)))
+    found = [[*ids[:-1][: n_begin + most], ids[-1]] for ids in read]
     lengths_B = np.array([len(ids) for ids in found])
     tokens_BT = np.full((len(found), lengths_B.max()), PAD)
     for row, ids in zip(tokens_BT, found, strict=True):
@@ -267,5 +270,5 @@ written belongs to target/tokenizer.json, or to the same one where there is only
 CLASSIFIER_CARD = """# A classifier for ONNX Runtime, trained and exported with regard
 
 model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and gives `logits`, one for each of
-labels.json. tokenizer.json makes tokens of a text and adds the end.
+labels.json. tokenizer.json makes tokens of a text and adds its marks.
 """

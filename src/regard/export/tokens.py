@@ -28,6 +28,8 @@ def write_tokenizers(task: Translate, folder: Path) -> None:
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     path = folder / FILE
     tokenizer.save(path)
+    if tokenizer.marks.begin:  # a BERT's own says by itself what stands around a text
+        return
     content = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(content | {"post_processor": _AND_END}, ensure_ascii=False, indent=1), "utf-8")
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from regard.models.bert import Bert, BertConfig
-from regard.models.classifier import Classifier, ClassifierConfig
+from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig, EncodingConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
 from regard.models.gpt import GPT, GPTConfig
@@ -24,6 +24,8 @@ __all__ = [
     "Classifier",
     "ClassifierConfig",
     "Dims",
+    "EncoderConfig",
+    "EncodingConfig",
     "Ensemble",
     "GPTConfig",
     "ModelConfig",

@@ -119,9 +119,17 @@ EncoderConfig = Annotated[
 ]
 
 
-class ClassifierConfig(Config):
-    kind: Literal["classifier"] = "classifier"
+class EncodingConfig(Config):
+    """A model with an encoder, which may begin as one that was trained before."""
+
+    init_from: str | None = Field(
+        None, description="a run, or a BERT of Hugging Face: its encoder and its vocabulary to begin with"
+    )
     encoder: EncoderConfig = RNNEncoderConfig()
+
+
+class ClassifierConfig(EncodingConfig):
+    kind: Literal["classifier"] = "classifier"
     pooling: PoolingKind = "attention"
     dropout: float = Field(0.3, ge=0, lt=1, description="before the last map")
 
@@ -133,7 +141,8 @@ class ClassifierConfig(Config):
         return Classifier(self, dims)
 
     def __str__(self) -> str:
-        return f"{self.encoder.kind} classifier, d={self.encoder.d_out}, {self.pooling} pooling"
+        begun = f" from {self.init_from}" if self.init_from else ""
+        return f"{self.encoder.kind} classifier{begun}, d={self.encoder.d_out}, {self.pooling} pooling"
 
 
 class Classifier(nn.Module):

@@ -1,5 +1,6 @@
 """A model's names and shapes, without the memory: to be measured, described, or filled from a file."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,11 +22,15 @@ from regard.models.dims import Dims
 
 def outline(config: ModelConfig, dims: Dims) -> nn.Module:
     try:
-        with torch.device("meta"), _Unfilled():
-            model: nn.Module = config.build(dims)
+        return unfilled(lambda: config.build(dims))
     except RuntimeError as error:  # sizes whose product is no number of bytes
         raise RecipeError(f"model: {config} is beyond any machine ({error}); take smaller sizes") from error
-    return model
+
+
+def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
+    """What `build` builds, without memory."""
+    with torch.device("meta"), _Unfilled():
+        return build()
 
 
 def places(config: ModelConfig) -> int | None:

@@ -17,7 +17,7 @@ from regard.data.examples import Ints, Kept
 from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import EOS, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import PAD, Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.metrics.classify import accuracy, macro_f1
@@ -36,7 +36,7 @@ class ClassifyConfig(Config):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """`tokens` end with EOS, so no text is empty; `label` is −1 when unknown."""
+    """`tokens` are framed by the tokeniser's marks, so no text is empty; `label` is −1 when unknown."""
 
     row: Row
     tokens: Ints
@@ -113,7 +113,7 @@ class Classify:
         self.dims = Dims(source_vocab=len(tokenizer), classes=len(self.labels))
 
     @classmethod
-    def fit(cls, config: ClassifyConfig, rows: Iterable[Row]) -> Self:
+    def fit(cls, config: ClassifyConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         labels: set[str] = set()
         file = "the training data"
 
@@ -137,7 +137,7 @@ class Classify:
                 f"{file}: only one label ({', '.join(labels)}) in the training data; "
                 "a classifier needs at least two"
             )
-        return cls(config, Tokenizer.train(config.tokenizer, learnt_from), sorted(labels))
+        return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(labels))
 
     @property
     def rows_together(self) -> int:
@@ -180,10 +180,10 @@ class Classify:
             near = did_you_mean(label, self.labels)
             raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
         index = -1 if label is None else self.labels.index(label)
-        return Text(row, np.array((*ids[:limit], EOS)), index, cut=len(ids) > limit)
+        return Text(row, np.array(self.tokenizer.framed(ids[:limit])), index, cut=len(ids) > limit)
 
     def usable(self, example: Text) -> bool:
-        return len(example.tokens) > 1
+        return len(example.tokens) > len(self.tokenizer.framed(()))
 
     def usable_input(self, example: Text) -> bool:
         return self.usable(example)
@@ -240,17 +240,23 @@ class Classify:
         return log_probs_BC.gather(1, batch.labels_B[:, None])
 
     def leave_out(self, batch: Texts, pieces: range) -> Texts:
-        n = len(pieces)
+        """A mark at the beginning is no piece of the text: without it nothing is left out."""
+        n_begin, n = len(self.tokenizer.marks.begin), len(pieces)
+        words = range(max(pieces.start, n_begin), pieces.stop)
+        n_whole = n - len(words)
+        shorter_BT = F.pad(without_each(batch.tokens_BT, words), (0, 1), value=PAD)
         return Texts(
-            without_each(batch.tokens_BT, pieces),
-            (batch.lengths_B - 1).expand(n),
+            torch.cat([batch.tokens_BT.expand(n_whole, -1), shorter_BT]),
+            torch.cat([batch.lengths_B.expand(n_whole), (batch.lengths_B - 1).expand(len(words))]),
             batch.labels_B.expand(n),
             batch.examples * n,
         )
 
     def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
         words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
-        return {"text": Ground("text", (*words, "</s>")), "label": Ground("label", (prediction.text,))}
+        marks = self.tokenizer.pieces(self.tokenizer.framed(()))
+        labels = (*marks[:-1], *words, marks[-1])
+        return {"text": Ground("text", labels), "label": Ground("label", (prediction.text,))}
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         if site.startswith("pooling"):

@@ -1,0 +1,121 @@
+"""The vocabulary of a BERT that was trained elsewhere: taken apart, looked at, and put together anew.
+
+Only the pieces and four settings are believed, so that nothing a foreign tokenizer.json may hold (patterns,
+added tokens, scripts of steps) ever runs. One thing then differs, as everywhere in regard: a text that spells
+`[SEP]` is a text and no mark.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import tokenizers as hf
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from regard.errors import CheckpointError
+
+PAD, UNKNOWN, BEGIN, END, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+NEEDED = (PAD, UNKNOWN, BEGIN, END)
+PARTS = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
+CLEANING = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+"""What BertNormalizer does unless told; no accents are stripped where case is kept."""
+MAX_FILE_BYTES = 128 * 2**20
+LONGEST_WORD = 100
+"""Characters; a longer word is unknown."""
+
+
+def read_wordpiece(folder: Path) -> hf.Tokenizer:
+    """Of tokenizer.json, or else of vocab.txt."""
+    path = folder / "tokenizer.json"
+    if path.is_file():
+        return _from_json(path)
+    if (folder / "vocab.txt").is_file():
+        return _from_list(folder / "vocab.txt")
+    raise CheckpointError(f"{path}: missing, and there is no vocab.txt; is the folder complete?")
+
+
+def _from_json(path: Path) -> hf.Tokenizer:
+    content = _object(path)
+    for part, wanted in PARTS.items():
+        found = content.get(part)
+        kind = found.get("type") if isinstance(found, dict) else found
+        if not isinstance(found, dict) or kind != wanted:
+            raise CheckpointError(f"{path}: its {part} is {kind!r}, that of a BERT is {wanted!r}")
+    model = content["model"]
+    vocabulary = _checked(path, model.get("vocab"))
+    if (model.get("unk_token"), model.get("continuing_subword_prefix")) != (UNKNOWN, "##"):
+        raise CheckpointError(f"{path}: unknown words and continuations are not marked as a BERT's are")
+    known = {*NEEDED, MASK}
+    for token in content.get("added_tokens") or ():
+        name = token.get("content") if isinstance(token, dict) else token
+        if name not in known or vocabulary.get(name) != token.get("id"):
+            raise CheckpointError(f"{path}: adds {name!r} to the vocabulary, which regard cannot")
+    longest = model.get("max_input_chars_per_word", LONGEST_WORD)
+    if not isinstance(longest, int) or not 0 < longest <= 10_000:
+        raise CheckpointError(f"{path}: max_input_chars_per_word is {longest!r}, it should be {LONGEST_WORD}")
+    cleaning = {name: content["normalizer"].get(name, usual) for name, usual in CLEANING.items()}
+    return _assembled(path, vocabulary, cleaning, longest)
+
+
+def _from_list(path: Path) -> hf.Tokenizer:
+    """A piece a line; how text is cleaned stands in tokenizer_config.json, if anywhere."""
+    pieces = _content(path).split("\n")
+    names = [piece.removesuffix("\r") for piece in (pieces[:-1] if pieces[-1] == "" else pieces)]
+    beside = path.with_name("tokenizer_config.json")
+    told = _object(beside) if beside.is_file() else {}
+    cleaning = CLEANING | {
+        "lowercase": told.get("do_lower_case", True),
+        "strip_accents": told.get("strip_accents"),
+        "handle_chinese_chars": told.get("tokenize_chinese_chars", True),
+    }
+    vocabulary = _checked(path, {name: place for place, name in enumerate(names)})
+    return _assembled(path, vocabulary, cleaning, LONGEST_WORD)
+
+
+def _assembled(
+    path: Path, vocabulary: dict[str, int], cleaning: dict[str, Any], longest: int
+) -> hf.Tokenizer:
+    for name, value in cleaning.items():
+        if not (isinstance(value, bool) or (value is None and name == "strip_accents")):
+            raise CheckpointError(f"{path}: {name} is {value!r}, it should be true or false")
+    made = hf.Tokenizer(models.WordPiece(vocabulary, unk_token=UNKNOWN, max_input_chars_per_word=longest))
+    made.normalizer = normalizers.BertNormalizer(**cleaning)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece(prefix="##")
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{BEGIN} $A {END}",
+        pair=f"{BEGIN} $A {END} $B:1 {END}:1",
+        special_tokens=[(mark, vocabulary[mark]) for mark in (BEGIN, END)],
+    )
+    return made
+
+
+def _checked(path: Path, vocabulary: Any) -> dict[str, int]:
+    if not isinstance(vocabulary, dict) or not all(type(place) is int for place in vocabulary.values()):
+        raise CheckpointError(f"{path}: its vocabulary is not a list of pieces with their numbers")
+    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        raise CheckpointError(f"{path}: its pieces are not numbered 0, 1, 2 …, or some occur twice")
+    if missing := [mark for mark in NEEDED if mark not in vocabulary]:
+        raise CheckpointError(f"{path}: the vocabulary lacks {missing[0]}, which a BERT needs")
+    return vocabulary
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_content(path))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path}: should hold a JSON object")
+    return found
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
+        return content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path}: cannot be read ({error}); is the folder complete?") from error

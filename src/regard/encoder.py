@@ -1,0 +1,99 @@
+"""An encoder that was trained before, with its vocabulary: of a run, of a BERT folder, or on its own.
+
+On its own it lies in a folder like a model's (store.py), whose config.json has an encoder and no task: that
+is what `regard import` makes of a BERT without a head that answers.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from regard import __version__, durable
+from regard.data.tokenizer import Tokenizer
+from regard.errors import CheckpointError, RunError
+from regard.export import bert
+from regard.models import EncoderConfig, EncodingConfig
+from regard.models.outline import unfilled
+from regard.store import FORMAT_VERSION, load_model, read_json, write_json
+from regard.training.checkpoint import load_weights
+
+PART = "encoder."
+
+
+@dataclass(frozen=True)
+class Encoder:
+    folder: Path
+    config: EncoderConfig
+    tokenizer: Tokenizer
+    tensors: dict[str, Tensor]
+    """By the names of a classifier: encoder.…, and what comes after it, where there is more."""
+    weights: Path
+    """The file they are from."""
+
+    def build(self) -> nn.Module:
+        """The module, alone and filled."""
+        model: nn.Module = unfilled(lambda: self.config.build(len(self.tokenizer))).to_empty(device="cpu")
+        model.load_state_dict(self.own)
+        return model.eval()
+
+    @property
+    def own(self) -> dict[str, Tensor]:
+        return {name.removeprefix(PART): it for name, it in self.tensors.items() if name.startswith(PART)}
+
+    def save(self, folder: Path) -> None:
+        def fill(partial: Path) -> None:
+            told = {
+                "format_version": FORMAT_VERSION,
+                "regard_version": __version__,
+                "encoder": self.config.model_dump(mode="json"),
+            }
+            write_json(partial / "config.json", told)
+            save_file(self.own, partial / bert.WEIGHTS, metadata={"format": "pt"})
+            self.tokenizer.save(partial / "tokenizer.json")
+
+        try:
+            durable.write_folder(folder, fill)
+        except (OSError, SafetensorError) as error:
+            raise RunError(f"{folder}: cannot be written ({error}); make room, or choose another") from None
+
+
+def read_encoder(folder: Path) -> Encoder:
+    """CheckpointError or RunError, in one sentence, for whatever is none."""
+    if not folder.is_dir():
+        raise RunError(f"{folder}: no such folder; give a run, or a BERT of Hugging Face")
+    path = folder / "config.json"
+    told = read_json(path) if path.is_file() else {}
+    if "model_type" in told:
+        found = bert.read(folder)
+        return Encoder(folder, found.config, found.tokenizer, found.tensors, folder / bert.WEIGHTS)
+    if "encoder" in told:
+        return _alone(folder, told["encoder"])
+    return _of_run(folder)
+
+
+def _alone(folder: Path, told: Any) -> Encoder:
+    try:
+        config: EncoderConfig = TypeAdapter(EncoderConfig).validate_python(told)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({where}: {fault['msg']})") from error
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    model = unfilled(lambda: config.build(len(tokenizer))).to_empty(device="cpu")
+    load_weights(folder / bert.WEIGHTS, model)
+    tensors = {f"{PART}{name}": tensor for name, tensor in model.state_dict().items()}
+    return Encoder(folder, config, tokenizer, tensors, folder / bert.WEIGHTS)
+
+
+def _of_run(folder: Path) -> Encoder:
+    task, _, model, config, _ = load_model(folder)
+    if not isinstance(config, EncodingConfig):
+        raise RunError(f"{folder}: its model ({config}) has no encoder that another could begin with")
+    (tokenizer,) = task.tokenizers.values()
+    inner = folder / "model" if (folder / "model").is_dir() else folder
+    return Encoder(folder, config.encoder, tokenizer, dict(model.state_dict()), inner / bert.WEIGHTS)

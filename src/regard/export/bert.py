@@ -1,0 +1,189 @@
+"""Hugging Face's BERT: which of its tensors is which of ours, and its folders read without transformers.
+
+Only config.json, safetensors and the vocabulary are read. Heads that were trained along (masked words, next
+sentences, answers) are passed over; a tensor that is none of a BERT's is refused, as the model would not be
+what its name says.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from regard.data.tokenizer import Tokenizer
+from regard.errors import CheckpointError
+from regard.export.tokens import FILE, read_tokenizer
+from regard.models import BertConfig
+from regard.models.outline import unfilled
+from regard.store import read_json
+
+MODEL_TYPE = "bert"
+ARCHITECTURE = "BertForSequenceClassification"
+"""The one whose head we have too."""
+WEIGHTS = "model.safetensors"
+ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
+SIZES = {
+    "d_model": "hidden_size",
+    "n_heads": "num_attention_heads",
+    "d_ff": "intermediate_size",
+    "n_layers": "num_hidden_layers",
+    "n_segments": "type_vocab_size",
+    "max_positions": "max_position_embeddings",
+}
+EMBEDDINGS = {
+    "embed.weight": "embeddings.word_embeddings.weight",
+    "embed.position.weight": "embeddings.position_embeddings.weight",
+    "segment.weight": "embeddings.token_type_embeddings.weight",
+    "embed_norm.weight": "embeddings.LayerNorm.weight",
+    "embed_norm.bias": "embeddings.LayerNorm.bias",
+}
+LAYER = {
+    "self.q": "attention.self.query",
+    "self.k": "attention.self.key",
+    "self.v": "attention.self.value",
+    "self.o": "attention.output.dense",
+    "self_norm": "attention.output.LayerNorm",
+    "ff.inner": "intermediate.dense",
+    "ff.outer": "output.dense",
+    "ff_norm": "output.LayerNorm",
+}
+HEADS = {
+    "pooling.dense.weight": "pooler.dense.weight",
+    "pooling.dense.bias": "pooler.dense.bias",
+    "output.weight": "classifier.weight",
+    "output.bias": "classifier.bias",
+}
+PASSED_OVER = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
+
+
+@dataclass(frozen=True)
+class Folder:
+    config: BertConfig
+    tokenizer: Tokenizer
+    tensors: dict[str, Tensor]
+    """By the names of a classifier of ours: encoder.…, and pooling.… and output.… where they are there."""
+    labels: tuple[str, ...]
+    """What the last map tells apart; none without it."""
+    told: dict[str, Any]
+    """config.json."""
+
+    @property
+    def classifies(self) -> bool:
+        """Whether it has the head of a classifier, and not of a tagger, say."""
+        return ARCHITECTURE in (self.told.get("architectures") or ())
+
+
+def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:
+    """Our names, from the encoder on, and theirs."""
+    yield from EMBEDDINGS.items()
+    for layer in range(config.n_layers):
+        for ours, theirs in LAYER.items():
+            for kind in ("weight", "bias"):
+                yield f"stack.layers.{layer}.{ours}.{kind}", f"encoder.layer.{layer}.{theirs}.{kind}"
+
+
+def read(folder: Path) -> Folder:
+    told = read_json(folder / "config.json")
+    config = _config(folder / "config.json", told)
+    tokenizer = _tokenizer(folder)
+    n_rows = told.get("vocab_size")
+    if not isinstance(n_rows, int) or n_rows < len(tokenizer):
+        raise CheckpointError(
+            f"{folder}: the vocabulary has {len(tokenizer)} pieces, the model in config.json {n_rows!r}"
+        )
+    tensors = _tensors(folder / WEIGHTS, config, n_rows)
+    tensors["encoder.embed.weight"] = tensors["encoder.embed.weight"][: len(tokenizer)].clone()
+    n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
+    return Folder(config, tokenizer, tensors, _labels(told, n_labels), told)
+
+
+def _tokenizer(folder: Path) -> Tokenizer:
+    """A BERT's own, or one that regard exported with the BERT it was learnt for."""
+    try:
+        return Tokenizer.of_bert(folder)
+    except CheckpointError as first:
+        with tempfile.TemporaryDirectory() as scratch, suppress(CheckpointError):
+            return read_tokenizer(folder / FILE, Path(scratch) / FILE)
+        raise first
+
+
+def _config(path: Path, told: dict[str, Any]) -> BertConfig:
+    if told.get("model_type") != MODEL_TYPE:
+        raise CheckpointError(f"{path}: model_type is {told.get('model_type')!r}, not {MODEL_TYPE!r}")
+    if told.get("position_embedding_type", "absolute") != "absolute" or told.get("is_decoder"):
+        raise CheckpointError(f"{path}: relative positions and decoders are no part of regard's BERT")
+    if (activation := told.get("hidden_act", "gelu")) not in ACTIVATIONS:
+        raise CheckpointError(f"{path}: hidden_act {activation!r} is nothing that regard has")
+    try:
+        return BertConfig(
+            **{ours: told[theirs] for ours, theirs in SIZES.items()},
+            activation=ACTIVATIONS[activation],
+            norm_eps=told.get("layer_norm_eps", 1e-12),
+            dropout=told.get("hidden_dropout_prob", 0.1),
+        )
+    except KeyError as error:
+        raise CheckpointError(f"{path}: {error.args[0]} is missing") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise CheckpointError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+
+def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
+    """What is ours of the file, once every name and shape is known to be as config.json has it."""
+    if not path.is_file():
+        raise CheckpointError(
+            f"{path}: missing; weights in another format (pickle) are not read, save them as safetensors"
+        )
+    own = unfilled(lambda: config.build(n_rows)).state_dict()
+    shapes = {theirs: tuple(own[ours].shape) for ours, theirs in correspondence(config)}
+    names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
+    names |= {theirs: ours for ours, theirs in HEADS.items()}
+    try:
+        with safe_open(path, "pt") as file:
+            theirs = {_plain(name): name for name in file.keys()}  # noqa: SIM118
+            found = {plain: tuple(file.get_slice(name).get_shape()) for plain, name in theirs.items()}
+            _refuse_others(path, found, shapes, config.d_model)
+            tensors = {ours: file.get_tensor(theirs[name]) for name, ours in names.items() if name in found}
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point() or not torch.isfinite(tensor).all():
+            raise CheckpointError(f"{path}: tensor {name} holds numbers that are not finite; is it damaged?")
+    return {name: tensor.float() for name, tensor in tensors.items()}
+
+
+def _refuse_others(
+    path: Path, found: dict[str, tuple[int, ...]], needed: dict[str, tuple[int, ...]], d_model: int
+) -> None:
+    heads = {"pooler.dense.weight": (d_model, d_model), "pooler.dense.bias": (d_model,)}
+    if "classifier.bias" in found:
+        heads |= {"classifier.weight": (*found["classifier.bias"], d_model)}
+    wrong = [name for name in needed if found.get(name) != needed[name]]
+    wrong += [name for name in heads if found.get(name, heads[name]) != heads[name]]
+    wrong += [name for name in found if name not in needed and not PASSED_OVER.fullmatch(name)]
+    if wrong:
+        wanted = needed.get(wrong[0]) or heads.get(wrong[0])
+        raise CheckpointError(
+            f"{path}: tensor {wrong[0]} has shape {found.get(wrong[0])}, config.json asks for {wanted} "
+            f"({len(wrong)} differ)"
+        )
+
+
+def _plain(name: str) -> str:
+    """Without the prefix that a model with a head has; the oldest files call a norm's weights otherwise."""
+    plain = name.removeprefix("bert.")
+    return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def _labels(told: dict[str, Any], n_labels: int) -> tuple[str, ...]:
+    names = told.get("id2label")
+    names = names if isinstance(names, dict) else {}
+    return tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(n_labels))

@@ -1,0 +1,266 @@
+"""BERTs of Hugging Face that come, compute what they did there, and leave again; those that must not come."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import regard
+from berts import PIECES, SHAPES, TEXTS, their_tokenizer, written
+from export.made import labeller, texts
+from regard.encoder import read_encoder
+from regard.errors import CheckpointError, RunError
+from regard.export import bert, export, hf_classifier
+from regard.importing import import_folder
+from tiny import classifier
+
+HEADS = ("BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForTokenClassification")
+LABELS = {"id2label": {0: "no", 1: "yes", 2: "perhaps"}}
+
+
+def their_batch(folder: Path, asked: list[str] | list[tuple[str, str]]) -> dict[str, Any]:
+    tokenizer = their_tokenizer(folder)
+    return tokenizer(asked, return_tensors="pt", padding=True)
+
+
+def states(folder: Path, given: dict[str, Any]) -> torch.Tensor:
+    lengths_B = given["attention_mask"].sum(-1)
+    with torch.no_grad():
+        found: torch.Tensor = read_encoder(folder).build()(
+            given["input_ids"], lengths_B, given["token_type_ids"]
+        )
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("pairs", [False, True], ids=["texts", "pairs"])
+def test_states_are_theirs(tmp_path: Path, shape: dict[str, Any], pairs: bool) -> None:
+    model = written(tmp_path, **shape)
+    given = their_batch(tmp_path, list(zip(TEXTS, TEXTS[::-1], strict=True)) if pairs else TEXTS)
+    keep_BT = given["attention_mask"].bool()
+    with torch.no_grad():
+        expected = model(**given).last_hidden_state[keep_BT]
+    torch.testing.assert_close(states(tmp_path, given)[keep_BT], expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("architecture", HEADS)
+def test_a_head_of_another_kind_is_passed_over(tmp_path: Path, architecture: str) -> None:
+    model = written(tmp_path / "hf", architecture)
+    inner = getattr(model, "bert", model)
+    given = their_batch(tmp_path / "hf", TEXTS)
+    keep_BT = given["attention_mask"].bool()
+    with torch.no_grad():
+        expected = inner(**given).last_hidden_state[keep_BT]
+    assert not import_folder(tmp_path / "hf", tmp_path / "own"), "nothing that answers"
+    for folder in (tmp_path / "hf", tmp_path / "own"):
+        torch.testing.assert_close(states(folder, given)[keep_BT], expected, rtol=0, atol=1e-5)
+
+
+def test_the_oldest_names_and_half_precision_are_read(tmp_path: Path) -> None:
+    model = written(tmp_path)
+    path = tmp_path / "model.safetensors"
+    renamed = {
+        "bert."
+        + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): it
+        for name, it in load_file(path).items()
+    }
+    save_file({name: tensor.bfloat16() for name, tensor in renamed.items()}, path)
+    found = read_encoder(tmp_path).tensors["encoder.embed_norm.weight"]
+    assert torch.equal(found, model.embeddings.LayerNorm.weight.bfloat16().float())
+
+
+def test_an_encoder_alone_answers_nothing_and_says_so(tmp_path: Path) -> None:
+    written(tmp_path / "hf")
+    import_folder(tmp_path / "hf", tmp_path / "own")
+    with pytest.raises(
+        RunError, match=r"an encoder alone.*--embed, or begin a training with model\.init_from"
+    ):
+        regard.load(tmp_path / "own")
+
+
+def logits(model: nn.Module, folder: Path) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(**their_batch(folder, TEXTS)).logits
+    return found
+
+
+def test_a_classifier_answers_as_it_did(tmp_path: Path) -> None:
+    model = written(tmp_path / "hf", "BertForSequenceClassification", **LABELS)
+    assert import_folder(tmp_path / "hf", tmp_path / "own")
+    own = regard.load(tmp_path / "own", device="cpu")
+    expected = logits(model, tmp_path / "hf").softmax(-1)
+    for answer, row in zip(own.predict(TEXTS), expected.tolist(), strict=True):
+        assert list(answer.probabilities) == ["no", "yes", "perhaps"]
+        assert list(answer.probabilities.values()) == pytest.approx(row, abs=1e-5)
+
+
+def test_what_came_can_leave_and_come_again(tmp_path: Path) -> None:
+    written(tmp_path / "hf", "BertForSequenceClassification", **LABELS)
+    import_folder(tmp_path / "hf", tmp_path / "own")
+    own = regard.load(tmp_path / "own", device="cpu")
+    report = own.export(tmp_path / "out", "hf", TEXTS)
+    assert (report.identical, report.n_compared) == (1.0, len(TEXTS))
+    assert report.difference < 1e-5
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("hf", "out"))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    import_folder(tmp_path / "out", tmp_path / "again")
+    again = regard.load(tmp_path / "again", device="cpu")
+    assert again.predict(TEXTS) == own.predict(TEXTS)
+    assert again.task_config == own.task_config
+
+
+def test_long_texts_are_cut_alike(tmp_path: Path) -> None:
+    written(tmp_path / "hf", "BertForSequenceClassification", **LABELS)
+    import_folder(tmp_path / "hf", tmp_path / "own")
+    own = regard.load(tmp_path / "own", device="cpu")
+    assert own.task_config.max_length == 29, "the 31 positions without the two marks"
+    report = own.export(tmp_path / "out", "hf", ["amber birch " * 40, *TEXTS])
+    assert report.difference < 1e-5
+
+
+def test_a_bert_with_a_vocabulary_of_ours_leaves_and_comes_back(tmp_path: Path) -> None:
+    config = classifier("bert", "pooler", max_positions=300)
+    task, model = labeller(config)
+    report = export(task, model, config, tmp_path / "out", "hf", texts())
+    assert report.identical == 1.0
+    import_folder(tmp_path / "out", tmp_path / "own")
+    back = regard.load(tmp_path / "own", device="cpu")
+    assert back.task.labels == task.labels
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(back.model.state_dict()[name], tensor)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pooling", "sentence"),
+    [
+        ("bert", "mean", "pooling = 'mean' has no counterpart in BertForSequenceClassification; train with"),
+        ("rnn", "mean", "a classifier with a rnn encoder has no counterpart"),
+    ],
+)
+def test_what_transformers_does_not_have_stays(
+    tmp_path: Path, kind: str, pooling: str, sentence: str
+) -> None:
+    config = classifier(kind, pooling, **({"max_positions": 300} if kind == "bert" else {}))
+    task, model = labeller(config)
+    with pytest.raises(RunError, match=f"hf: {sentence}"):
+        export(task, model, config, tmp_path / "out", "hf", texts())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_export_is_caught_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = classifier("bert", "pooler", max_positions=300)
+    task, model = labeller(config)
+    swapped = {**bert.LAYER, "self.q": bert.LAYER["self.k"], "self.k": bert.LAYER["self.q"]}
+    monkeypatch.setattr(bert, "LAYER", swapped)
+    with pytest.raises(RunError, match="does not answer as this model does"):
+        export(task, model, config, tmp_path / "out", "hf", texts())
+    assert list(tmp_path.iterdir()) == []
+    assert hf_classifier.correspondence is bert.correspondence
+
+
+def edited(**changes: Any) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changes), "utf-8")
+
+    return edit
+
+
+def retensored(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        change(tensors)
+        save_file(tensors, folder / "model.safetensors")
+
+    return edit
+
+
+def truncated(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def a_pickle(folder: Path) -> None:
+    with (folder / "model.safetensors").open("wb") as file:
+        pickle.dump({"bert": torch.ones(3)}, file)
+
+
+def only_a_pickle(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+QUERY = "bert.encoder.layer.1.attention.self.query.weight"
+HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "another model": (edited(model_type="roberta"), r"model_type 'roberta' is not one that regard has"),
+    "relative positions": (edited(position_embedding_type="relative_key"), "relative positions and decoders"),
+    "a decoder": (edited(is_decoder=True), "relative positions and decoders are no part"),
+    "activation": (edited(hidden_act="silu"), "hidden_act 'silu' is nothing that regard has"),
+    "huge width": (
+        edited(hidden_size=10**8),
+        r"tensor embeddings.word_embeddings.weight has shape \(.*, 14\)",
+    ),
+    "absurd": (edited(hidden_size=10**30), "d_model: .* too large"),
+    "huge depth": (edited(num_hidden_layers=10**6), "n_layers: Input should be less than or equal to 512"),
+    "a layer more": (edited(num_hidden_layers=3), r"tensor encoder.layer.2.\S+ has shape None"),
+    "heads": (edited(num_attention_heads=3), "n_heads .3. must divide d_model .14."),
+    "not a number": (edited(intermediate_size="x"), "d_ff: Input should be a valid integer"),
+    "vocabulary": (edited(vocab_size=9), f"vocabulary has {len(PIECES)} pieces, the model in config.json 9"),
+    "no vocabulary": (edited(vocab_size=None), r"the model in config\.json None"),
+    "labels": (edited(problem_type="regression"), "a regression with 3 outputs; regard's classifier chooses"),
+    "labels alike": (edited(id2label={"0": "a", "1": "a", "2": "b"}), "chooses one of two labels or more"),
+    "task": (edited(regard_task={"beam": 1}), "beam: Extra inputs"),
+    "too long": (
+        edited(regard_task={"max_length": 30}),
+        "max_position_embeddings is 31, but texts may have 30",
+    ),
+    "truncated": (truncated, r"model\.safetensors: not a readable safetensors file"),
+    "a pickle by that name": (a_pickle, r"model\.safetensors: not a readable safetensors file"),
+    "a pickle": (only_a_pickle, r"missing; weights in another format \(pickle\) are not read"),
+    "a tensor less": (retensored(lambda it: it.pop(QUERY)), r"tensor encoder.layer.1.\S+ has shape None"),
+    "a tensor more": (retensored(lambda it: it.update(x=torch.ones(3))), r"tensor x has shape \(3,\)"),
+    "another shape": (retensored(lambda it: it.update({QUERY: torch.ones(3, 14)})), r"has shape \(3, 14\)"),
+    "another pooler": (
+        retensored(lambda it: it.update({"bert.pooler.dense.bias": torch.ones(3)})),
+        r"tensor pooler.dense.bias has shape \(3,\)",
+    ),
+    "not finite": (retensored(lambda it: it[QUERY].fill_(torch.nan)), "numbers that are not finite"),
+    "integers": (retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})), "that are not finite"),
+    "no head": (
+        retensored(lambda it: [it.pop(f"classifier.{kind}") for kind in ("weight", "bias")]),
+        "single_label_classification with 0 outputs",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("hf")
+    written(folder, "BertForSequenceClassification", **LABELS)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(("harm", "sentence"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_folder_is_one_sentence(
+    tmp_path: Path, good: dict[str, bytes], harm: Callable[[Path], Any], sentence: str
+) -> None:
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    for name, content in good.items():
+        (folder / name).write_bytes(content)
+    harm(folder)
+    with pytest.raises(CheckpointError, match=sentence) as refused:
+        import_folder(folder, tmp_path / "out")
+    assert "\n" not in str(refused.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["hf"]
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="already exists; choose another"):
+        import_folder(tmp_path / "hf", tmp_path)
