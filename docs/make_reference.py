@@ -99,8 +99,8 @@ SECTIONS = (
     Section(
         '`[model.encoder]` with `kind = "bert"`',
         BertConfig,
-        "With `init_from` all of it comes from the folder. It also has the dropouts of a Transformer layer and "
-        "its `activation`, which is `gelu` here; norms stand after the layers, positions are learned.",
+        "With `init_from` all of it comes from the folder. It also has the dropouts of a Transformer layer "
+        "and its `activation`, which is `gelu` here; norms stand after the layers, positions are learned.",
         ("preset", "d_model", "n_heads", "d_ff", "n_layers", "n_segments", "max_positions", "norm_eps"),
     ),
     Section('`[model.encoder]` with `kind = "words"`', WordsConfig, "None: pooling looks at the words."),

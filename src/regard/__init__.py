@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.api import Evaluation, Trained, load, train
+    from regard.embed import Embedder
     from regard.recipe import Recipe
 
 __version__ = "0.1.0"
-__all__ = ["Evaluation", "Recipe", "Trained", "__version__", "load", "train"]
+__all__ = ["Embedder", "Evaluation", "Recipe", "Trained", "__version__", "load", "train"]
 
 _HOMES = {
+    "Embedder": "regard.embed",
     "Evaluation": "regard.api",
     "Recipe": "regard.recipe",
     "Trained": "regard.api",

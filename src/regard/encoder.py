@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PositiveInt, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -34,6 +34,8 @@ class Encoder:
     """By the names of a classifier: encoder.…, and what comes after it, where there is more."""
     weights: Path
     """The file they are from."""
+    max_length: int
+    """Pieces of a text; what comes after them is not read."""
 
     def build(self) -> nn.Module:
         """The module, alone and filled."""
@@ -51,6 +53,7 @@ class Encoder:
                 "format_version": FORMAT_VERSION,
                 "regard_version": __version__,
                 "encoder": self.config.model_dump(mode="json"),
+                "max_length": self.max_length,
             }
             write_json(partial / "config.json", told)
             save_file(self.own, partial / bert.WEIGHTS, metadata={"format": "pt"})
@@ -69,31 +72,37 @@ def read_encoder(folder: Path) -> Encoder:
     path = folder / "config.json"
     told = read_json(path) if path.is_file() else {}
     if "model_type" in told:
-        found = bert.read(folder)
-        return Encoder(folder, found.config, found.tokenizer, found.tensors, folder / bert.WEIGHTS)
+        return of_bert(folder, bert.read(folder))
     if "encoder" in told:
-        return _alone(folder, told["encoder"])
+        return _alone(folder, told)
     return _of_run(folder)
 
 
-def _alone(folder: Path, told: Any) -> Encoder:
+def of_bert(folder: Path, found: bert.Folder) -> Encoder:
+    weights = folder / bert.WEIGHTS
+    return Encoder(folder, found.config, found.tokenizer, found.tensors, weights, found.max_length)
+
+
+def _alone(folder: Path, told: dict[str, Any]) -> Encoder:
     try:
-        config: EncoderConfig = TypeAdapter(EncoderConfig).validate_python(told)
+        config: EncoderConfig = TypeAdapter(EncoderConfig).validate_python(told["encoder"])
+        max_length = TypeAdapter(PositiveInt).validate_python(told.get("max_length"))
     except ValidationError as error:
         fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
+        where = ".".join(map(str, fault["loc"])) or "max_length"
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({where}: {fault['msg']})") from error
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     model = unfilled(lambda: config.build(len(tokenizer))).to_empty(device="cpu")
     load_weights(folder / bert.WEIGHTS, model)
     tensors = {f"{PART}{name}": tensor for name, tensor in model.state_dict().items()}
-    return Encoder(folder, config, tokenizer, tensors, folder / bert.WEIGHTS)
+    return Encoder(folder, config, tokenizer, tensors, folder / bert.WEIGHTS, max_length)
 
 
 def _of_run(folder: Path) -> Encoder:
-    task, _, model, config, _ = load_model(folder)
+    task, task_config, model, config, _ = load_model(folder)
     if not isinstance(config, EncodingConfig):
         raise RunError(f"{folder}: its model ({config}) has no encoder that another could begin with")
     (tokenizer,) = task.tokenizers.values()
     inner = folder / "model" if (folder / "model").is_dir() else folder
-    return Encoder(folder, config.encoder, tokenizer, dict(model.state_dict()), inner / bert.WEIGHTS)
+    tensors, weights = dict(model.state_dict()), inner / bert.WEIGHTS
+    return Encoder(folder, config.encoder, tokenizer, tensors, weights, task_config.max_length)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from regard.encoder import Encoder
+from regard.encoder import of_bert
 from regard.errors import CheckpointError, RunError
 from regard.export import bert, foreign
 from regard.models import ClassifierConfig
@@ -12,9 +12,6 @@ from regard.models.outline import outline
 from regard.store import read_json, save_model
 from regard.tasks import Classify, ClassifyConfig
 from regard.training.checkpoint import fill
-
-USUAL_LENGTH = 256
-"""Pieces of a text, for a model that can read more."""
 
 
 def import_folder(folder: Path, out: Path) -> bool:
@@ -29,7 +26,7 @@ def import_folder(folder: Path, out: Path) -> bool:
     if found.classifies:
         _save_classifier(path, found, out)
     else:
-        Encoder(folder, found.config, found.tokenizer, found.tensors, folder / bert.WEIGHTS).save(out)
+        of_bert(folder, found).save(out)
     return found.classifies
 
 
@@ -42,8 +39,8 @@ def _save_classifier(path: Path, found: bert.Folder, out: Path) -> None:
             "more, all different (its encoder can still be used with model.init_from)"
         )
     try:
-        longest = min(found.config.max_positions - 2, USUAL_LENGTH)
-        task_config = ClassifyConfig.model_validate(found.told.get("regard_task") or {"max_length": longest})
+        usual = {"max_length": min(found.max_length, bert.USUAL_LENGTH)}
+        task_config = ClassifyConfig.model_validate(found.told.get("regard_task") or usual)
         dropout = found.told.get("classifier_dropout")
         config = ClassifierConfig(
             encoder=found.config,

@@ -2,12 +2,14 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import tee
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli import console
 from regard.cli.arguments import Others, Run, Settings, search_settings
+from regard.cli.embed import refuse_others, write_vectors
 from regard.cli.texts import file_settings, file_texts, layout
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
@@ -50,6 +52,14 @@ def predict(
     ] = "builtin",
     int8: Annotated[bool, typer.Option("--int8", help="Let CTranslate2 round the weights.")] = False,
     settings: Settings = None,
+    embed: Annotated[
+        bool,
+        typer.Option("--embed", help="A vector for each text, as JSON lines; RUN may also be a BERT folder."),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --embed: write the vectors to this .npy file instead."),
+    ] = None,
 ) -> None:
     """Answer texts: arguments, a file, or standard input.
 
@@ -60,11 +70,17 @@ def predict(
 
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
+    if out is not None and not embed:
+        raise DataError(f"--out {out}: only vectors (--embed) are written to a file; redirect answers with >")
+    if embed:
+        refuse_others(
+            {"--beam": beam, "--n-best": n_best, "--with": others, "--int8": int8, "--set": settings}
+        )
+        given = _given(run, file, "text", encoding)
+        write_vectors(run, texts or given(), out, _count(texts, file, given))
+        return
     trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
-    if file is not None:
-        lines = partial(file_texts, file, *layout(run, file, trained.task.roles[0], encoding))
-    else:
-        lines = partial(_typed_texts, encoding or "utf-8")
+    lines = _given(run, file, trained.task.roles[0], encoding)
     search = file_settings(file or "") | search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     if engine != "builtin":
@@ -72,7 +88,7 @@ def predict(
     typed = not texts and file is None and sys.stdin.isatty()
     if typed:
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
-    total = len(texts) if texts else sum(1 for _ in lines()) if file else None
+    total = _count(texts, file, lines)
     cut = 0
     shows = typed and sys.stdout.isatty() and not json
     live = shows and engine == "builtin" and _has_one_answer(trained, search)
@@ -88,6 +104,18 @@ def predict(
     if cut:
         limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
         console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)
+
+
+def _given(run: Path, file: str | None, role: str, encoding: str | None) -> Callable[[], Iterator[str]]:
+    """The texts of the file, or of standard input."""
+    if file is not None:
+        return partial(file_texts, file, *layout(run, file, role, encoding))
+    return partial(_typed_texts, encoding or "utf-8")
+
+
+def _count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterator[str]]) -> int | None:
+    """How many there are, where that can be known before."""
+    return len(texts) if texts else sum(1 for _ in lines()) if file else None
 
 
 def _typed_texts(encoding: str) -> Iterator[str]:

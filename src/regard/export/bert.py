@@ -26,6 +26,8 @@ from regard.models.outline import unfilled
 from regard.store import read_json
 
 MODEL_TYPE = "bert"
+USUAL_LENGTH = 256
+"""Pieces of a text that a classifier reads, if it can."""
 ARCHITECTURE = "BertForSequenceClassification"
 """The one whose head we have too."""
 WEIGHTS = "model.safetensors"
@@ -74,6 +76,8 @@ class Folder:
     """What the last map tells apart; none without it."""
     told: dict[str, Any]
     """config.json."""
+    max_length: int
+    """Pieces of a text that fit between the marks, or fewer where sentence-transformers reads fewer."""
 
     @property
     def classifies(self) -> bool:
@@ -102,7 +106,19 @@ def read(folder: Path) -> Folder:
     tensors = _tensors(folder / WEIGHTS, config, n_rows)
     tensors["encoder.embed.weight"] = tensors["encoder.embed.weight"][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
-    return Folder(config, tokenizer, tensors, _labels(told, n_labels), told)
+    longest = _longest(folder, config) - len(tokenizer.framed(()))
+    return Folder(config, tokenizer, tensors, _labels(told, n_labels), told, longest)
+
+
+def _longest(folder: Path, config: BertConfig) -> int:
+    """Pieces and marks that are read."""
+    path = folder / "sentence_bert_config.json"
+    told = read_json(path).get("max_seq_length") if path.is_file() else None
+    if told is None:
+        return config.max_positions
+    if not isinstance(told, int) or told < 3:
+        raise CheckpointError(f"{path}: max_seq_length is {told!r}, it should be a number of pieces")
+    return min(told, config.max_positions)
 
 
 def _tokenizer(folder: Path) -> Tokenizer:

@@ -1,0 +1,44 @@
+"""What `regard predict --embed` writes: JSON lines, or an array of numpy."""
+
+from collections.abc import Iterable, Sequence
+from itertools import tee
+from pathlib import Path
+
+from regard.cli import console
+from regard.errors import RecipeError, RunError
+
+
+def refuse_others(given: dict[str, object]) -> None:
+    """Settings that are about answers."""
+    if others := [name for name, value in given.items() if value]:
+        raise RecipeError(f"--embed makes vectors and answers nothing; leave {others[0]} out")
+
+
+def write_vectors(run: Path, texts: Iterable[str], out: Path | None, total: int | None) -> None:
+    from regard.embed import Embedder
+
+    if out is not None and (out.exists() or out.suffix != ".npy"):
+        why = "already exists; choose another" if out.exists() else "give a name that ends in .npy"
+        raise RunError(f"{out}: {why}")
+    embedder = Embedder.load(run)
+    if out is None:
+        asked, kept = tee(texts)
+        for text, vector in zip(kept, embedder.stream(asked), strict=True):
+            console.write_json({"input": text, "embedding": [round(float(x), 7) for x in vector]})
+        return
+    rows = []
+    with console.progress("embedding", total) as tick:
+        for vector in embedder.stream(texts):
+            rows.append(vector)
+            tick(1)
+    _save(out, rows, embedder.d_out)
+    console.line(f"wrote {out}: {len(rows):,} vectors of {embedder.d_out} numbers")
+
+
+def _save(out: Path, rows: Sequence[object], width: int) -> None:
+    import numpy as np
+
+    try:
+        np.save(out, np.array(rows, np.float32).reshape(len(rows), width))
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written ({error.strerror}); choose another place") from None
