@@ -74,11 +74,27 @@ class Recipe(Config):
                 f"max_positions leaves room for {most - 1} pieces and task.max_length is {longest}; "
                 "raise the one or lower the other (learned positions end there)"
             )
+        self._layers_fit()
         roles = TASKS[self.task.kind].roles
         for role in self.data.columns:
             if role not in roles:
                 raise ValueError(f"data.columns.{role}: unknown{did_you_mean(role, roles)}")
         return self
+
+    def _layers_fit(self) -> None:
+        """What is said about layers is about layers that are there."""
+        if self._told_elsewhere("n_layers"):
+            return
+        n_layers = self.model.n_layers if isinstance(self.model, EncodingConfig) else None
+        freeze = self.model.freeze if isinstance(self.model, EncodingConfig) else None
+        if self.train.layer_decay < 1 and n_layers is None:
+            raise ValueError(
+                "train.layer_decay: only the layers of an encoder (transformer, bert) differ in it"
+            )
+        if freeze is not None and freeze > (n_layers or 0):
+            raise ValueError(
+                f"model.freeze ({freeze}) is more than the {n_layers or 0} layers of the encoder"
+            )
 
     def _told_elsewhere(self, setting: str) -> bool:
         """Whether a setting of the encoder is that of the folder in `init_from`, which has yet to be read."""

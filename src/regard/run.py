@@ -33,6 +33,8 @@ from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
 from regard.machine import Machine, keep_freed_memory
+from regard.models import EncodingConfig
+from regard.models.height import freeze, rates
 from regard.models.outline import outline
 from regard.recipe import Recipe
 from regard.report import write_report
@@ -294,6 +296,8 @@ def assemble(
     model = recipe.model.build(task.dims).to(device)
     if begins is not None:
         begin(model, begins)
+    if isinstance(recipe.model, EncodingConfig) and recipe.model.freeze is not None:
+        freeze(model, recipe.model.freeze)
     return Training(
         task,
         model,
@@ -305,6 +309,7 @@ def assemble(
         device,
         d_model=recipe.model.d_model,
         ranks=ranks or Ranks(),
+        rates=rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
     )
 
 

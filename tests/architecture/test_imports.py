@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "lock": "errors",
     "identity": "recipe data.fingerprint durable errors",
     "corpus": "recipe tasks data lock errors",
-    "run": "recipe corpus begin encoder report store models.outline machine tasks training data durable"
+    "run": "recipe corpus begin encoder report store models machine tasks training data durable"
     " identity lock errors",
     "fast": "export tasks models decode data.source errors",
     "api": "recipe store run fast follow models tasks decode training explain export data errors",

@@ -126,6 +126,15 @@ class EncodingConfig(Config):
         None, description="a run, or a BERT of Hugging Face: its encoder and its vocabulary to begin with"
     )
     encoder: EncoderConfig = RNNEncoderConfig()
+    freeze: int | None = Field(
+        None, ge=0, description="0: the embeddings stay as they begin; n: the first n layers too"
+    )
+
+    @property
+    def n_layers(self) -> int | None:
+        """That lie one above the other with a height each, if the encoder is made of such."""
+        encoder = self.encoder
+        return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
 
 class ClassifierConfig(EncodingConfig):

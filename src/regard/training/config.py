@@ -32,6 +32,9 @@ class TrainConfig(Config):
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["paper", "inverse_sqrt", "cosine", "linear", "constant"] = "inverse_sqrt"
     warmup: int = Field(400, ge=0, description="steps")
+    layer_decay: float = Field(
+        1.0, gt=0, le=1, description="learning rate of an encoder's layer, as a share of the one's above it"
+    )
     clip_norm: float = Field(1.0, ge=0, description="a longer gradient is shortened to this length; 0: never")
     eval_every: int | None = Field(
         None, ge=1, description="steps between validations; once an epoch by default"
@@ -88,6 +91,8 @@ class TrainConfig(Config):
             raise ValueError("training would never end; give max_epochs, max_steps, max_minutes or patience")
         if self.optimizer == "muon" and self.shard:
             raise ValueError("muon needs whole matrices; leave shard = false, or take adamw")
+        if self.optimizer == "muon" and self.layer_decay < 1:
+            raise ValueError("muon moves all layers alike; leave layer_decay = 1, or take adamw")
         if self.schedule in ("cosine", "linear") and self.max_steps is None and self.max_epochs is None:
             raise ValueError(
                 f"the {self.schedule} schedule needs an end to fall to; give max_steps or max_epochs"

@@ -120,7 +120,7 @@ def update(training: Training, load: Load, step: int, lr: float) -> tuple[float,
     taken = math.isfinite(shown) and math.isfinite(norm) and not training.is_spike(shown)
     if taken:
         for group in training.optimizer.param_groups:
-            group["lr"] = lr
+            group["lr"] = lr * group.get("rate", 1.0)
         training.optimizer.step()
         if training.ema is not None:
             training.ema.update(step)

@@ -68,13 +68,15 @@ class Training:
     ranks: Ranks = field(default_factory=Ranks)
     stop: Stop = field(default_factory=Stop)
     progress: Progress = field(default_factory=Progress)
+    rates: dict[str, float] = field(default_factory=dict)
+    """Of parameters that learn at another rate than the rest: a factor."""
 
     def __post_init__(self) -> None:
         if self.plan.compile:
             self.model.compile(backend=COMPILER, dynamic=True)
         self.parallel = self.ranks.parallel(self.model)
         """The model as it is trained: what goes through it is summed over the ranks on its way back."""
-        self.optimizer = _optimizer(self.model, self.plan)
+        self.optimizer = _optimizer(self.model, self.plan, self.rates)
         self.ema = Ema(self.model, self.plan.ema) if self.plan.ema else None
         self.signal = 0
         """The signal that was heard, agreed by all ranks."""
@@ -198,7 +200,7 @@ class Training:
         ]
 
 
-def _optimizer(model: nn.Module, plan: TrainConfig) -> torch.optim.Optimizer:
+def _optimizer(model: nn.Module, plan: TrainConfig, rates: dict[str, float]) -> torch.optim.Optimizer:
     settings: dict[str, Any] = {
         "lr": plan.lr,
         "betas": plan.betas,
@@ -208,6 +210,13 @@ def _optimizer(model: nn.Module, plan: TrainConfig) -> torch.optim.Optimizer:
     }
     if plan.optimizer == "muon":
         return Muon(model, **settings)
-    if plan.optimizer == "adamw":
-        return torch.optim.AdamW(model.parameters(), **settings)
-    return torch.optim.Adam(model.parameters(), **settings)
+    kind = torch.optim.AdamW if plan.optimizer == "adamw" else torch.optim.Adam
+    return kind(_groups(model, rates), **settings)
+
+
+def _groups(model: nn.Module, rates: dict[str, float]) -> list[dict[str, Any]]:
+    """Parameters by their rate."""
+    found: dict[float, list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        found.setdefault(rates.get(name, 1.0), []).append(parameter)
+    return [{"params": parameters, "rate": rate} for rate, parameters in found.items()]
