@@ -30,12 +30,15 @@ TRANSLATORS: dict[str, Any] = {
     "rnn, luong": rnn(attention="general", order="luong"),
 }
 CLASSIFIERS: dict[str, Any] = {
-    f"classifier, {kind}, {pooling}": classifier(kind, pooling)
+    f"classifier, {kind}, {pooling}": classifier(
+        kind, pooling, **({"max_positions": 300} if kind == "bert" else {})
+    )
     for kind, pooling in (
         ("transformer", "first"),
         ("transformer", "attention"),
         ("rnn", "mean"),
         ("words", "mean"),
+        ("bert", "pooler"),
     )
 }
 
