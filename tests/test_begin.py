@@ -65,6 +65,7 @@ def test_a_finished_run_is_known_again(tmp_path: Path, bert: Path, data: dict[st
     regard.train(recipe, quiet=True)
     before = (tmp_path / "run" / "model" / "model.safetensors").stat().st_mtime_ns
     regard.train(recipe, quiet=True)
+    (bert / "config.json").unlink()
     regard.train(tmp_path / "run" / "recipe.json", quiet=True)
     assert (tmp_path / "run" / "model" / "model.safetensors").stat().st_mtime_ns == before
 

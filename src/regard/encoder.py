@@ -17,12 +17,14 @@ from regard import __version__, durable
 from regard.data.tokenizer import Tokenizer
 from regard.errors import CheckpointError, RunError
 from regard.export import bert
+from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
 from regard.models.outline import unfilled
 from regard.store import FORMAT_VERSION, load_model, read_json, write_json
 from regard.training.checkpoint import load_weights
 
 PART = "encoder."
+POOLER = "pooling.dense."
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,19 @@ class Encoder:
         return {name.removeprefix(PART): it for name, it in self.tensors.items() if name.startswith(PART)}
 
     def save(self, folder: Path) -> None:
+        """With BERT's pooler, if it has one; without a last map."""
+        kept = {name: it for name, it in self.tensors.items() if name.startswith((PART, POOLER))}
+
         def fill(partial: Path) -> None:
             told = {
                 "format_version": FORMAT_VERSION,
                 "regard_version": __version__,
                 "encoder": self.config.model_dump(mode="json"),
+                "pooler": any(name.startswith(POOLER) for name in kept),
                 "max_length": self.max_length,
             }
             write_json(partial / "config.json", told)
-            save_file(self.own, partial / bert.WEIGHTS, metadata={"format": "pt"})
+            save_file(kept, partial / bert.WEIGHTS, metadata={"format": "pt"})
             self.tokenizer.save(partial / "tokenizer.json")
 
         try:
@@ -92,10 +98,11 @@ def _alone(folder: Path, told: dict[str, Any]) -> Encoder:
         where = ".".join(map(str, fault["loc"])) or "max_length"
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({where}: {fault['msg']})") from error
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    model = unfilled(lambda: config.build(len(tokenizer))).to_empty(device="cpu")
-    load_weights(folder / bert.WEIGHTS, model)
-    tensors = {f"{PART}{name}": tensor for name, tensor in model.state_dict().items()}
-    return Encoder(folder, config, tokenizer, tensors, folder / bert.WEIGHTS, max_length)
+    parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
+    if told.get("pooler"):
+        parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
+    load_weights(folder / bert.WEIGHTS, parts.to_empty(device="cpu"))
+    return Encoder(folder, config, tokenizer, parts.state_dict(), folder / bert.WEIGHTS, max_length)
 
 
 def _of_run(folder: Path) -> Encoder:

@@ -249,10 +249,11 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
     folder = base / recipe.run
     if not ((folder / "model" / "config.json").is_file() and (folder / identity.NAME).is_file()):
         return False
-    recipe = settled(recipe, beginning(recipe, base))
     known, _ = identity.read(folder)
     was = {key: value for key, value in known.items() if key.startswith("recipe.")}
-    return not identity.changes(was, identity.of_recipe(recipe))
+    if not identity.changes(was, identity.of_recipe(recipe)):
+        return True
+    return not identity.changes(was, identity.of_recipe(settled(recipe, beginning(recipe, base))))
 
 
 def set_aside_run(folder: Path) -> Path | None:

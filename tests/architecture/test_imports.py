@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "report": "training.journal lock durable plain errors",
     "store": "models tasks training.checkpoint durable plain errors __version__",
     "export": "models layers.recurrent attention store tasks decode data durable training.checkpoint errors",
-    "encoder": "store export models data training.checkpoint durable errors __version__",
+    "encoder": "store export models layers.pooling data training.checkpoint durable errors __version__",
     "importing": "encoder export store models tasks training.checkpoint errors",
     "begin": "encoder recipe models data.vocabulary errors",
     "lock": "errors",

@@ -62,6 +62,16 @@ def test_a_head_of_another_kind_is_passed_over(tmp_path: Path, architecture: str
         torch.testing.assert_close(states(folder, given)[keep_BT], expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("architecture", ["BertModel", "BertForMaskedLM"])
+def test_an_encoder_alone_keeps_the_pooler_it_has(tmp_path: Path, architecture: str) -> None:
+    written(tmp_path / "hf", architecture)
+    import_folder(tmp_path / "hf", tmp_path / "own")
+    before, after = (read_encoder(tmp_path / name).tensors for name in ("hf", "own"))
+    assert ("pooling.dense.bias" in after) == (architecture == "BertModel")
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
 def test_the_oldest_names_and_half_precision_are_read(tmp_path: Path) -> None:
     model = written(tmp_path)
     path = tmp_path / "model.safetensors"

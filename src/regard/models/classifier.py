@@ -151,6 +151,8 @@ class ClassifierConfig(EncodingConfig):
 
     def __str__(self) -> str:
         begun = f" from {self.init_from}" if self.init_from else ""
+        if begun and not self.encoder.model_fields_set:  # it has yet to be read what that is
+            return f"classifier{begun}, {self.pooling} pooling"
         return f"{self.encoder.kind} classifier{begun}, d={self.encoder.d_out}, {self.pooling} pooling"
 
 
