@@ -49,14 +49,14 @@ class Worker:
             heads = sum(attention.n_heads for attention in trained.explain(PROBE).maps)
         except RegardError:  # it has no attention
             heads = 0
-        decode = getattr(trained.task_config, "decode", None)
+        decode, dims = getattr(trained.task_config, "decode", None), trained.task.dims
         return {
             "task": trained.task.kind,
             "description": str(trained.model_config),
             "max_length": trained.task_config.max_length,
             "decode": None if decode is None else decode.model_dump(mode="json"),
             "heads": heads,
-            "vocabulary": max(trained.task.dims.target_vocab, trained.task.dims.classes),
+            "vocabulary": max(dims.target_vocab, dims.classes, len(dims.tags)),
         }
 
     def reply(self, ask: Message, places: Sequence[int]) -> None:
