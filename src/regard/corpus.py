@@ -53,10 +53,15 @@ class Corpus:
             by=documents(self.recipe.task),
         )
 
+    @cached_property
+    def before_end(self) -> int:
+        """How many characters of a text are learnt from, where its end is held out."""
+        return examples.before_end(self.rows("train"))
+
     def learnt(self, kept_back: list[Row]) -> Iterator[Row]:
         """The training rows but those that are held out for validation, which go to `kept_back`."""
         if self.recipe.data.valid is None and documents(self.recipe.task) == "files":
-            return examples.without_end(lambda: self.rows("train"), kept_back)
+            return examples.without_end(self.before_end, self.rows("train"), kept_back)
         return examples.without_every(self.every, self.rows("train"), kept_back)
 
     @cached_property
@@ -118,7 +123,7 @@ def hold_out(train_rows: list[Row], *, by_end: bool = False) -> list[Row]:
     """Takes the rows for validation out of the training rows."""
     held: list[Row] = []
     if by_end:
-        train_rows[:] = examples.without_end(lambda: tuple(train_rows), held)
+        train_rows[:] = examples.without_end(examples.before_end(train_rows), train_rows, held)
     else:
         train_rows[:] = examples.without_every(hold_out_every(len(train_rows)), train_rows, held)
     return held

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.data import examples
-from regard.data.examples import Examples, held_out, without_end, without_every, write
+from regard.data.examples import Examples, before_end, held_out, without_end, without_every, write
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
@@ -135,11 +135,11 @@ def test_of_a_text_the_end_is_kept_back(monkeypatch: pytest.MonkeyPatch) -> None
         Row({"text": part}, "a.txt", number) for number, part in enumerate(("abcde\n", "fghijklm\n", "no"))
     ]
     kept_back: list[Row] = []
-    learnt = list(without_end(lambda: text, kept_back))
+    learnt = list(without_end(before_end(text), text, kept_back))
     assert [row.fields["text"] for row in learnt] == ["abcde\n", "fghijklm\n", "n"]
     assert [row.fields["text"] for row in kept_back] == ["o"]
     monkeypatch.setattr(examples, "END", 2)
     kept_back.clear()
-    learnt = list(without_end(lambda: text, kept_back))
+    learnt = list(without_end(before_end(text), text, kept_back))
     assert [row.fields["text"] for row in learnt] == ["abcde\n", "fgh"]
     assert [(row.fields["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]

@@ -214,11 +214,15 @@ def without_every(n: int | None, rows: Iterable[Row], kept_back: list[Row]) -> I
             kept_back.append(row)
 
 
-def without_end(rows: Callable[[], Iterable[Row]], kept_back: list[Row]) -> Iterator[Row]:
-    """The rows of a text but its end, which goes to `kept_back`; the row in between is cut in two."""
-    n_characters = sum(len(row.fields["text"]) for row in rows())
-    left = n_characters - min(n_characters // END, MOST_OF_END)
-    for row in rows():
+def before_end(rows: Iterable[Row]) -> int:
+    """How many characters of a text are not of its end."""
+    n_characters = sum(len(row.fields["text"]) for row in rows)
+    return n_characters - min(n_characters // END, MOST_OF_END)
+
+
+def without_end(left: int, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
+    """The first `left` characters of a text; the rest goes to `kept_back`, and a row in between is cut."""
+    for row in rows:
         text = row.fields["text"]
         if left > 0:
             yield row if left >= len(text) else replace(row, fields={"text": text[:left]})
