@@ -11,6 +11,27 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
+class LowRank(nn.Module):
+    """A change to a matrix, as a product of two narrow ones: x Aᵀ Bᵀ. B begins as zeros, so it is none."""
+
+    def __init__(self, d_in: int, d_out: int, rank: int) -> None:
+        super().__init__()
+        self.down = nn.Parameter(torch.empty(rank, d_in))
+        self.up = nn.Parameter(torch.empty(d_out, rank))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.down, std=self.down.shape[1] ** -0.5)
+        nn.init.zeros_(self.up)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(F.linear(x, self.down), self.up)
+
+    @property
+    def change(self) -> Tensor:
+        return self.up @ self.down
+
+
 class Linear(nn.Module):
     """y = x Wᵀ + b, Glorot-uniform at the start (Vaswani et al. follow Glorot & Bengio 2010)."""
 
@@ -19,6 +40,7 @@ class Linear(nn.Module):
         self.d_in, self.d_out = d_in, d_out
         self.weight = nn.Parameter(torch.empty(d_out, d_in))
         self.bias = nn.Parameter(torch.empty(d_out)) if bias else None
+        self.adapter: LowRank | None = None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -28,7 +50,8 @@ class Linear(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+        y = F.linear(x, self.weight, self.bias)
+        return y if self.adapter is None else y + self.adapter(x)
 
     def extra_repr(self) -> str:
         return f"{self.d_in} → {self.d_out}"

@@ -85,16 +85,22 @@ class Recipe(Config):
         """What is said about layers is about layers that are there."""
         if self._told_elsewhere("n_layers"):
             return
-        n_layers = self.model.n_layers if isinstance(self.model, EncodingConfig) else None
-        freeze = self.model.freeze if isinstance(self.model, EncodingConfig) else None
-        if self.train.layer_decay < 1 and n_layers is None:
+        model, train = self.model, self.train
+        n_layers = model.n_layers if isinstance(model, EncodingConfig) else None
+        if train.layer_decay < 1 and n_layers is None:
             raise ValueError(
                 "train.layer_decay: only the layers of an encoder (transformer, bert) differ in it"
             )
-        if freeze is not None and freeze > (n_layers or 0):
+        if not isinstance(model, EncodingConfig):
+            return
+        if model.freeze is not None and model.freeze > (n_layers or 0):
             raise ValueError(
-                f"model.freeze ({freeze}) is more than the {n_layers or 0} layers of the encoder"
+                f"model.freeze ({model.freeze}) is more than the {n_layers or 0} layers of the encoder"
             )
+        if model.lora is not None and (n_layers is None or model.init_from is None):
+            raise ValueError("model.lora: changes the layers of a trained encoder; give model.init_from")
+        if model.lora is not None and train.shard:
+            raise ValueError("model.lora: changes are few and are not split; leave train.shard = false")
 
     def _told_elsewhere(self, setting: str) -> bool:
         """Whether a setting of the encoder is that of the folder in `init_from`, which has yet to be read."""

@@ -35,6 +35,7 @@ from regard.lock import locked
 from regard.machine import Machine, keep_freed_memory
 from regard.models import EncodingConfig
 from regard.models.height import freeze, rates
+from regard.models.lora import adapt, merged
 from regard.models.outline import outline
 from regard.recipe import Recipe
 from regard.report import write_report
@@ -125,16 +126,17 @@ class Run:
             "weights": event.chosen,
             "seed": recipe.seed,
         }
-        model = self._whole_model() if training.together else training.model
+        changed = isinstance(recipe.model, EncodingConfig) and recipe.model.lora is not None
+        model = self._whole_model() if training.together or changed else training.model
         if training.ranks.first:
             with suppress(OSError):  # a full disk; `regard report` can draw it later
                 write_report(self.folder, model=metrics)
             save_model(self.folder / "model", training.task, recipe.task, model, recipe.model, metrics)
 
     def _whole_model(self) -> nn.Module:
-        """Put together tensor by tensor, by all ranks."""
+        """As the recipe has it: put together tensor by tensor, by all ranks; changes of low rank added."""
         model = self.recipe.model.build(self.training.task.dims)
-        parts = self.training.model.state_dict()
+        parts = merged(self.training.model)
         checkpoint.fill(model, {name: whole(part).cpu() for name, part in parts.items()}, "the trained model")
         return model
 
@@ -297,8 +299,11 @@ def assemble(
     model = recipe.model.build(task.dims).to(device)
     if begins is not None:
         begin(model, begins)
-    if isinstance(recipe.model, EncodingConfig) and recipe.model.freeze is not None:
-        freeze(model, recipe.model.freeze)
+    if isinstance(recipe.model, EncodingConfig):
+        if recipe.model.freeze is not None:
+            freeze(model, recipe.model.freeze)
+        if recipe.model.lora is not None:
+            adapt(model, recipe.model.lora, above=recipe.model.freeze or 0)
     return Training(
         task,
         model,

@@ -9,7 +9,7 @@ import torch
 import regard
 from berts import fine_tuning, written
 from regard.errors import RecipeError
-from regard.models.height import height, rates
+from regard.models.height import freeze, height, rates
 from regard.run import prepare
 from tiny import DIMS, classifier, classifying, planted
 
@@ -69,10 +69,10 @@ def test_lower_layers_take_shorter_steps(tmp_path: Path) -> None:
 
 
 def test_rates_are_those_of_every_weight_once() -> None:
-    model = classifier("transformer").build(DIMS)
+    model = classifier("transformer", norm="pre").build(DIMS)
     found = rates(model, 0.9)
     assert found.keys() == dict(model.named_parameters()).keys()
-    assert found["output.weight"] == found["pooling.query_D"] == 1
+    assert found["output.weight"] == found["pooling.query_D"] == found["encoder.stack.norm.bias"] == 1
     assert found["encoder.stack.layers.1.ff_norm.bias"] == pytest.approx(0.9)
     assert found["encoder.stack.layers.0.self.q.weight"] == pytest.approx(0.81)
     assert found["encoder.embed.weight"] == pytest.approx(0.729)
@@ -92,6 +92,12 @@ def test_what_cannot_be_is_said(
 ) -> None:
     with pytest.raises(RecipeError, match=sentence):
         prepare(recipe(tmp_path, model, **train))
+
+
+def test_embeddings_of_any_encoder_can_stay() -> None:
+    model = classifier("rnn").build(DIMS)
+    freeze(model, 0)
+    assert {name for name, it in model.named_parameters() if not it.requires_grad} == {"encoder.embed.weight"}
 
 
 def test_an_encoder_without_layers_has_no_heights(tmp_path: Path) -> None:

@@ -130,6 +130,10 @@ class EncodingConfig(Config):
         None, ge=0, description="0: the embeddings stay as they begin; n: the first n layers too"
     )
 
+    lora: int | None = Field(
+        None, ge=1, le=4096, description="rank of changes that learn in place of the encoder's own weights"
+    )
+
     @property
     def n_layers(self) -> int | None:
         """That lie one above the other with a height each, if the encoder is made of such."""

@@ -6,13 +6,14 @@ import re
 from torch import nn
 
 _LAYER = re.compile(r"encoder\.stack\.layers\.(\d+)\.")
+_EMBEDDINGS = ("encoder.embed.", "encoder.segment.", "encoder.embed_norm.")
 
 
 def height(name: str) -> float:
     """0 for the embeddings, n for the nth layer of the encoder, infinite for what stands above it."""
     if layer := _LAYER.match(name):
         return int(layer[1]) + 1
-    return 0 if name.startswith("encoder.") else math.inf
+    return 0 if name.startswith(_EMBEDDINGS) else math.inf
 
 
 def freeze(model: nn.Module, n_layers: int) -> None:
