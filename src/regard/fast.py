@@ -7,7 +7,7 @@ than its own text allows is searched for again, and one that never ends is cut t
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from regard.tasks.translate import Pair, Translation
 NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
 BATCH_TOKENS = 1024
-"""Of one batch; it sorts by length and splits by itself."""
+"""Of one batch, half as many with a beam; it sorts by length and splits by itself."""
 NEVER_WAIT = -1
 """For its queue to be shorter: all that is asked at once may stand in it."""
 Scored = tuple[list[str], float]
@@ -57,24 +57,28 @@ class Fast:
         asked = (name for name in DecodeConfig.model_fields if getattr(decode, name) != getattr(usual, name))
         return next((name for name in asked if name not in HONOURED), None)
 
-    def answers(self, task: Translate, rows: Sequence[Row]) -> Iterator[Translation]:
-        """Of every row, in order."""
+    def answers(self, task: Translate, rows: Sequence[Row]) -> list[Translation]:
+        """Of every row, in order. The longest are ready first, and are read while it does the others."""
         decode = task.config.decode
         examples = task.encode(rows)
         limits = [task.writer.limit(len(example.source), decode) for example in examples]
         promises = self._promised(examples, max(limits), decode)
-        for example, limit, promise in zip(examples, limits, promises, strict=True):
-            found = _scored(promise)
+        answers: dict[int, Translation] = {}
+        longest_first = sorted(range(len(examples)), key=lambda place: -len(examples[place].source))
+        for place in longest_first:
+            example, limit = examples[place], limits[place]
+            found = _scored(promises[place])
             if any(len(pieces) >= limit for pieces, _ in found):
                 found = self._within(limit - 1, example, decode)
             hypotheses = [self._hypothesis(*one, decode.length_penalty) for one in found]
             best = sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best]
-            yield task.told(example, best)
+            answers[place] = task.told(example, best)
+        return [answers[place] for place in range(len(examples))]
 
     def _promised(self, examples: Sequence[Pair], limit: int, decode: DecodeConfig) -> list[Any]:
         promises: list[Any] = self._translator.translate_batch(
-            [[self._words[i] for i in example.source] for example in examples],
-            max_batch_size=BATCH_TOKENS,
+            [self._pieces(example) for example in examples],
+            max_batch_size=BATCH_TOKENS if decode.beam == 1 else BATCH_TOKENS // 2,
             batch_type="tokens",
             asynchronous=True,
             beam_size=decode.beam,
@@ -91,14 +95,16 @@ class Fast:
     def _within(self, limit: int, example: Pair, decode: DecodeConfig) -> list[Scored]:
         """What a search of its own finds; where that was cut, the probability of the end is added."""
         (promise,) = self._promised([example], limit, decode)
-        source = [self._words[i] for i in example.source]
         found = []
         for pieces, score in _scored(promise):
             if len(pieces) == limit:
-                (whole,) = self._translator.score_batch([source], [pieces], max_input_length=0)
+                (whole,) = self._translator.score_batch([self._pieces(example)], [pieces], max_input_length=0)
                 score += whole.log_probs[-1]
             found.append((pieces, score))
         return found
+
+    def _pieces(self, example: Pair) -> list[str]:
+        return [self._words[i] for i in example.source.tolist()]
 
     def _hypothesis(self, pieces: Sequence[str], log_prob: float, length_penalty: float) -> Hypothesis:
         ids = tuple(self._ids[piece] for piece in pieces)
