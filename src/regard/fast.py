@@ -22,7 +22,7 @@ from regard.errors import RecipeError, RunError, did_you_mean
 from regard.export import ct2
 from regard.models import ModelConfig, Transformer, TransformerConfig
 from regard.tasks import AnyTask, Translate
-from regard.tasks.translate import Pair, Translation
+from regard.tasks.pair import Pair, Written
 
 NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
@@ -57,13 +57,13 @@ class Fast:
         asked = (name for name in DecodeConfig.model_fields if getattr(decode, name) != getattr(usual, name))
         return next((name for name in asked if name not in HONOURED), None)
 
-    def answers(self, task: Translate, rows: Sequence[Row]) -> list[Translation]:
+    def answers(self, task: Translate, rows: Sequence[Row]) -> list[Written]:
         """Of every row, in order. The longest are ready first, and are read while it does the others."""
         decode = task.config.decode
         examples = task.encode(rows)
         limits = [task.writer.limit(len(example.source), decode) for example in examples]
         promises = self._promised(examples, max(limits), decode)
-        answers: dict[int, Translation] = {}
+        answers: dict[int, Written] = {}
         longest_first = sorted(range(len(examples)), key=lambda place: -len(examples[place].source))
         for place in longest_first:
             example, limit = examples[place], limits[place]

@@ -15,7 +15,7 @@ from rich.console import Console
 import regard
 from regard.cli import console
 from regard.cli.predict import _answers, _write
-from regard.tasks.translate import Translation
+from regard.tasks.pair import Written
 from small_runs import Call
 from tiny import continuing
 
@@ -166,7 +166,7 @@ def test_an_input_that_is_cut_is_told(call: Call, run: str, request: pytest.Fixt
 
 
 def test_an_answer_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    _write(1, Translation("two\nlines\r\n and\u2028more\x00", (), 0.0), ranked=False)
+    _write(1, Written("two\nlines\r\n and\u2028more\x00", (), 0.0), ranked=False)
     assert capsys.readouterr().out == "two lines  and more \n"
 
 

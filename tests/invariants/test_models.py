@@ -267,7 +267,7 @@ class Vocabulary:
 
 @pytest.fixture
 def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.tasks.translate.Tokenizer", Vocabulary)
+    monkeypatch.setattr("regard.tasks.seq2seq.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.classify.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.tag.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.language_model.Tokenizer", Vocabulary)

@@ -13,8 +13,8 @@ from regard.decode import contains
 from regard.errors import CheckpointError, RecipeError
 from regard.models import Dims
 from regard.tasks import Translate, TranslateConfig
+from regard.tasks.pair import Pair
 from regard.tasks.task import evaluating
-from regard.tasks.translate import Pair
 from tiny import endless, rnn, stirred, transformer
 
 LINES = [

@@ -13,7 +13,7 @@ from regard.decode import DecodeConfig
 from regard.export.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
 from regard.tasks import Classify, Translate
-from regard.tasks.translate import Pair, Pairs
+from regard.tasks.pair import Pair, Pairs
 from regard.tasks.writer import NEVER_WRITTEN
 
 MOST_PIECES = 200

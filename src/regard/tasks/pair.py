@@ -1,0 +1,77 @@
+"""Pairs of texts in batches, and what is written for the first of them: the values of seq2seq."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from regard.data.examples import Ints
+from regard.data.source import Row
+from regard.data.tokenizer import PAD
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`source` ends with EOS; `target` begins with BOS and ends with EOS, or is BOS alone when unknown."""
+
+    row: Row
+    source: Ints
+    target: Ints
+    cut: bool = False
+    """Whether the source was longer than what is read."""
+    target_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Pairs:
+    source_BK: Tensor
+    source_lengths_B: Tensor
+    target_BT: Tensor
+    """BOS and the target's pieces: what the decoder reads. What it shall say is one place further."""
+    labels_BT: Tensor
+    examples: tuple[Pair, ...]
+
+    @property
+    def keep_BT(self) -> Tensor:
+        return self.labels_BT != PAD
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"tokens": int(self.keep_BT.sum())}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(
+            self,
+            source_BK=self.source_BK.to(device),
+            source_lengths_B=self.source_lengths_B.to(device),
+            target_BT=self.target_BT.to(device),
+            labels_BT=self.labels_BT.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class Written:
+    """A translation, a summary, a reply."""
+
+    text: str
+    ids: tuple[int, ...]
+    score: float
+    others: tuple["Written", ...] = ()
+    """The rest of the n best."""
+    cut: bool = False
+    """The input was longer than max_length; this answers a part of it."""
+    steps: tuple[float, ...] = ()
+    """The log-probability of each piece, and of the end."""
+
+    def to_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {"text": self.text, "score": round(self.score, 4)}
+        if self.cut:
+            answer["input_cut"] = True
+        if self.others:
+            answer["others"] = [other.to_json() for other in self.others]
+        return answer
+
+
+NOTHING = Written("", (), 0.0)
+"""What is written for an empty text."""

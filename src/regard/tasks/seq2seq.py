@@ -1,0 +1,252 @@
+"""What translating, summarising and replying have in common: a text in, a text out, by a model that reads the
+one and writes the other. What differs is in their files: roles, what becomes of long inputs, metrics.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.config import Config
+from regard.data.examples import Kept
+from regard.data.sample import sampled
+from regard.data.source import Row
+from regard.data.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
+from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
+from regard.layers import heads
+from regard.layers.heads import smoothed_cross_entropy
+from regard.models import Ensemble, RNNSeq2Seq, Transformer
+from regard.models.dims import Dims
+from regard.tasks.pair import NOTHING, Pair, Pairs, Written
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tally, padded, without_each
+from regard.tasks.writer import Writer
+from regard.tasks.writing import Writing
+
+QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False}
+"""How validation searches while a model learns."""
+
+
+class Seq2SeqConfig(Config):
+    kind: str
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    joint: bool = Field(False, description="one vocabulary for both sides; good for related languages")
+    max_length: int = Field(256, ge=4, description="pieces; longer training pairs are left out and counted")
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    decode: DecodeConfig = DecodeConfig()
+
+
+Co = TypeVar("Co", bound=Seq2SeqConfig)
+
+
+class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
+    kind: ClassVar[str]
+    roles: ClassVar[tuple[str, ...]]
+    models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
+    metric: ClassVar[str]
+    input_ground: ClassVar[str] = "source"
+    answer_ground: ClassVar[str] = "target"
+    learns_from_cut: ClassVar[bool] = False
+    """Whether a part of a source is enough to learn its target from."""
+
+    def __init__(self, config: Co, source: Tokenizer, target: Tokenizer) -> None:
+        self.config, self.source, self.target = config, source, target
+        self.dims = Dims(source_vocab=len(source), target_vocab=len(target), joint=config.joint)
+        self.writer = Writer(target, config.max_length)
+
+    @classmethod
+    def fit(cls, config: Co, rows: Iterable[Row]) -> Self:
+        pairs = sampled(tuple(row.fields[role] for role in cls.roles) for row in rows)
+        if config.joint:
+            joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
+            return cls(config, joint, joint)
+        sides = zip(*pairs, strict=True) if pairs else ((), ())
+        source, target = (Tokenizer.train(config.tokenizer, texts) for texts in sides)
+        return cls(config, source, target)
+
+    @property
+    def decode(self) -> DecodeConfig:
+        return self.config.decode
+
+    @property
+    def rows_together(self) -> int:
+        return 1 if self.decode.batch_invariant else ROWS_TOGETHER
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return dict(zip(self.roles, (self.source, self.target), strict=True))
+
+    def searching(self, **changes: Any) -> Self:
+        decode = self.decode.changed(**changes)
+        return type(self)(self.config.model_copy(update={"decode": decode}), self.source, self.target)
+
+    def save(self, folder: Path) -> None:
+        if self.config.joint:
+            self.source.save(folder / "tokenizer.json")
+            return
+        for role, tokenizer in self.tokenizers.items():
+            (folder / role).mkdir()
+            tokenizer.save(folder / role / "tokenizer.json")
+
+    @classmethod
+    def load(cls, config: Co, folder: Path) -> Self:
+        if config.joint:
+            joint = Tokenizer.load(folder / "tokenizer.json")
+            return cls(config, joint, joint)
+        source, target = (Tokenizer.load(folder / role / "tokenizer.json") for role in cls.roles)
+        return cls(config, source, target)
+
+    def encode(self, rows: Sequence[Row]) -> list[Pair]:
+        _, wanted = self.roles
+        targets = self.target.ids([row.fields.get(wanted, "") for row in rows])
+        limit = self.config.max_length
+        pairs = []
+        for row, source, target in zip(rows, self.read(rows), targets, strict=True):
+            answer = (BOS, *target[:limit], EOS) if wanted in row.fields else (BOS,)
+            part = self.part(source)
+            pairs.append(
+                Pair(row, np.array(part), np.array(answer), len(part) < len(source), len(target) > limit)
+            )
+        return pairs
+
+    def read(self, rows: Sequence[Row]) -> list[list[int]]:
+        """The whole sources, each closed by an end mark."""
+        return [[*ids, EOS] for ids in self.source.ids([row.fields[self.roles[0]] for row in rows])]
+
+    def part(self, source: list[int]) -> list[int]:
+        """What is read of a source: its beginning, if it is too long."""
+        limit = self.config.max_length
+        return source if len(source) <= limit + 1 else [*source[:limit], EOS]
+
+    def usable(self, example: Pair) -> bool:
+        """Both sides say something, and of neither is missing what would be needed to learn."""
+        whole = not example.target_cut and (self.learns_from_cut or not example.cut)
+        return self.usable_input(example) and len(example.target) > 2 and whole
+
+    def usable_input(self, example: Pair) -> bool:
+        return len(example.source) > 1
+
+    def size(self, example: Pair) -> tuple[int, int]:
+        return len(example.source), max(1, len(example.target) - 1)
+
+    def keep(self, example: Pair) -> Kept:
+        return example.source, example.target
+
+    def revive(self, row: Row, kept: Kept) -> Pair:
+        source, target = kept
+        return Pair(row, source, target)
+
+    def collate(self, examples: Sequence[Pair]) -> Pairs:
+        return Pairs(
+            source_BK=padded([example.source for example in examples]),
+            source_lengths_B=torch.tensor([len(example.source) for example in examples]),
+            target_BT=padded([example.target[:-1] for example in examples]),
+            labels_BT=padded([example.target[1:] for example in examples]),
+            examples=tuple(examples),
+        )
+
+    def forward(
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+    ) -> Tensor:
+        """What `read` makes of the states that foretell the labels; without it, logits."""
+        reading = {} if read is None else {"read": read}
+        made: Tensor = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, **reading)
+        return made
+
+    def start(self, model: nn.Module, batch: Pairs) -> Any:
+        """The state of a search before the first piece."""
+        assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
+        return model.start(batch.source_BK, batch.source_lengths_B)
+
+    def loss(self, model: nn.Module, batch: Pairs) -> Loss:
+        keep_BT = batch.keep_BT
+        if isinstance(model, Ensemble):  # which is scored, never trained
+            log_prob_NV = self.forward(model, batch, keep_BT)
+            plain = F.nll_loss(log_prob_NV, batch.labels_BT[keep_BT], reduction="sum")
+            return Loss({"tokens": Part(plain)}, shown={"tokens": plain})
+        read = smoothed_cross_entropy(batch.labels_BT[keep_BT], self.config.label_smoothing)
+        smoothed, plain = self.forward(model, batch, keep_BT, read)
+        return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
+
+    @abstractmethod
+    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> Tally: ...
+
+    def written(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> list[str]:
+        """What the model writes for each example: as the recipe says, or greedily."""
+        decode = self.decode if thorough else self.decode.model_copy(update=QUICK)
+        found = self.search(model, batch, decode)
+        return [self.told(*answered).text for answered in zip(batch.examples, found, strict=True)]
+
+    def text_of(self, example: Pair, ids: Sequence[int]) -> str:
+        return self.target.decode(ids)
+
+    def search(
+        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, listener: Listener = NOBODY
+    ) -> list[list[Hypothesis]]:
+        stepper: Any = model
+        sources = [example.source.tolist() for example in batch.examples]
+        return self.writer(
+            stepper, self.start(model, batch), sources, decode, batch.source_BK.device, listener
+        )
+
+    def told(self, example: Pair, found: Sequence[Hypothesis]) -> Written:
+        if not self.usable_input(example):
+            return NOTHING
+        best, *rest = found
+        others = tuple(self._written(other) for other in rest)
+        return self._written(best, others, cut=example.cut)
+
+    def _written(self, found: Hypothesis, others: tuple[Written, ...] = (), *, cut: bool = False) -> Written:
+        return Written(self.target.decode(found.ids), found.ids, found.score, others, cut, found.steps)
+
+    def force(self, example: Pair, prediction: Written) -> Pairs:
+        answer = np.array((BOS, *prediction.ids, EOS))
+        return self.collate([Pair(example.row, example.source, answer)])
+
+    def replay(self, model: nn.Module, batch: Pairs) -> Tensor:
+        n_rows, length = batch.target_BT.shape
+        log_probs_BTV = torch.log_softmax(self.forward(model, batch), dim=-1).view(n_rows, length, -1)
+        return log_probs_BTV.gather(2, batch.labels_BT[..., None]).squeeze(-1)
+
+    def leave_out(self, batch: Pairs, pieces: range) -> Pairs:
+        n = len(pieces)
+        return Pairs(
+            without_each(batch.source_BK, pieces),
+            (batch.source_lengths_B - 1).expand(n),
+            batch.target_BT.expand(n, -1),
+            batch.labels_BT.expand(n, -1),
+            batch.examples * n,
+        )
+
+    def source_labels(self, example: Pair) -> tuple[str, ...]:
+        """A label for each piece of the source, its end included."""
+        words = self.source.words(example.row.fields[self.roles[0]], len(example.source) - 1)
+        return (*words, "</s>")
+
+    def grounds(self, example: Pair, prediction: Written) -> dict[str, Ground]:
+        given, wanted = self.roles
+        target = tuple(self.target.pieces(prediction.ids))
+        return {
+            "source": Ground(given, self.source_labels(example)),
+            "target": Ground(wanted, (*target, "</s>")),
+            "written": Ground("written so far", ("<s>", *target)),
+        }
+
+    def site_grounds(self, site: str) -> tuple[str, str, str]:
+        given, wanted = self.roles
+        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+        if site.startswith("encoder."):
+            return f"encoder layer {layer}: {given} → {given}", "source", "source"
+        if site.endswith(".self"):
+            return f"decoder layer {layer}: {wanted} → what was written", "target", "written"
+        if layer is None:
+            return f"alignment: {wanted} → {given}", "target", "source"
+        return f"decoder layer {layer}: {wanted} → {given}", "target", "source"
+
+    def pictures(self, model: nn.Module, batch: Pairs) -> list[Picture]:
+        return []
