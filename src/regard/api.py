@@ -1,6 +1,6 @@
 """The Python face of regard: train a recipe, load a model, and ask it to predict, evaluate, explain."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.data.batching import sorted_batches
 from regard.data.packed import scored
-from regard.data.source import Column, read_rows, rows_of
+from regard.data.source import Asked, Column, read_rows, rows_of
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
@@ -58,18 +58,19 @@ class Trained:
     device: torch.device
     engines: Engines = BUILTIN
 
-    def predict(self, texts: str | Iterable[str], *, tell: Tell[Any] = untold, **decode: Any) -> Any:
+    def predict(self, texts: Asked | Iterable[Asked], *, tell: Tell[Any] = untold, **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
 
+        A task with several inputs takes a mapping for each: {"question": …, "context": …}.
         `tell` hears each with its place among the texts, in any order: as soon as its own search has ended.
         """
         if not isinstance(texts, Iterable):
             raise DataError(f"{texts!r}: texts must be strings")
-        if isinstance(texts, str):
+        if isinstance(texts, str | Mapping):
             return next(self._stream([texts], 1, decode, tell))
         return list(self._stream(texts, READ_AHEAD, decode, tell))
 
-    def stream(self, texts: Iterable[str], **decode: Any) -> Iterator[Any]:
+    def stream(self, texts: Iterable[Asked], **decode: Any) -> Iterator[Any]:
         """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
 
         The first answer waits for one text only; how many are read ahead doubles from there.
@@ -77,16 +78,14 @@ class Trained:
         return self._stream(texts, 1, decode)
 
     def _stream(
-        self, texts: Iterable[str], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
+        self, texts: Iterable[Asked], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
     ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
         pending, places = iter(texts), count()
         while chunk := list(islice(pending, ahead)):
-            if wrong := [text for text in chunk if not isinstance(text, str)]:
-                raise DataError(f"{wrong[0]!r}: texts must be strings")
             ahead = min(2 * ahead, READ_AHEAD)
-            rows = rows_of(chunk, task.roles[0])
+            rows = rows_of(chunk, *task.inputs)
             told = _among([*islice(places, len(chunk))], tell)
             if fast is not None and isinstance(task, Translate):
                 for place, answer in enumerate(fast.answers(task, rows)):
@@ -109,7 +108,7 @@ class Trained:
         """Which engine answers with these settings, and why it is not the other."""
         return self.engines.pick(self._searching(decode))[1]
 
-    def follow(self, text: str, **decode: Any) -> Generator[str, None, Prediction]:
+    def follow(self, text: Asked, **decode: Any) -> Generator[str, None, Prediction]:
         """How the answer begins, whenever more of it is certain; the last text is that of the answer.
 
         The prediction itself is what the generator returns.
@@ -117,7 +116,7 @@ class Trained:
         task = self._searching(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"a {task.kind} model answers at once; there is nothing to follow")
-        (example,) = task.encode(rows_of([text], task.roles[0]))
+        (example,) = task.encode(rows_of([text], *task.inputs))
         batch = task.collate([example]).to(self.device)
 
         def search(tell: Callable[[str], None]) -> Prediction:
@@ -132,7 +131,7 @@ class Trained:
         task = self._searching(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"a {task.kind} model does not search; there is no tree of beams")
-        (example,) = task.encode(rows_of([text], task.roles[0]))
+        (example,) = task.encode(rows_of([text], *task.inputs))
         if not task.usable_input(example):
             raise DataError("there is nothing to search for: the text is empty")
         with evaluating(self.model):
@@ -162,7 +161,7 @@ class Trained:
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind())
 
-    def explain(self, text: str, answer: Any = None, **decode: Any) -> Explanation:
+    def explain(self, text: Asked, answer: Any = None, **decode: Any) -> Explanation:
         """What the model attended to while it answered, and how far that may be trusted.
 
         An `answer` that `predict` gave to the text is explained as it is; else it is predicted here.

@@ -65,7 +65,8 @@ MAY_IMPORT = {
     "embed": "encoder layers.pooling data.batching run tasks.task errors",
     "regard": "api embed recipe",
     # what users touch
-    "serve": "regard api decode kinds explain.assets explain.page config plain errors __version__",
+    "serve": "regard api decode kinds data.source explain.assets explain.page config plain errors"
+    " __version__",
     "cli": "regard api describe embed report doctor sniff draft kinds export importing machine serve recipe"
     " tasks.task data errors __version__ training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",

@@ -1,7 +1,9 @@
 import gzip
 import json
+import re
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from regard.data.fingerprint import fingerprint
 from regard.data.lines import MAX_LINE_BYTES, SAMPLES, resolve
-from regard.data.source import Column, Row, file_format, read_rows
+from regard.data.source import Column, Row, file_format, read_rows, rows_of
 from regard.errors import DataError
 
 PAIR: dict[str, Column | None] = {"source": None, "target": None}
@@ -501,3 +503,23 @@ def test_faults_can_be_noted_instead(
     assert [row.fields["source"] for row in rows] == kept
     assert len(noted) == len(faults)
     assert all(str(fault).startswith(start) for fault, start in zip(noted, faults, strict=True))
+
+
+def test_what_is_asked_becomes_rows() -> None:
+    assert [row.fields for row in rows_of(["a", {"text": "b"}], "text")] == [{"text": "a"}, {"text": "b"}]
+    (row,) = rows_of([{"context": "c", "question": "q"}], "question", "context")
+    assert list(row.fields.items()) == [("question", "q"), ("context", "c")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "roles", "said"),
+    [
+        (7, ("text",), "7: texts must be strings"),
+        ("q", ("question", "context"), 'input 1: question and context are needed, as in {"question": "…", '),
+        ({"question": "q"}, ("question", "context"), "input 1: question and context are needed"),
+        ({"question": "q", "context": 3}, ("question", "context"), "input 1: the context must be a string"),
+    ],
+)
+def test_what_cannot_be_asked(asked: Any, roles: tuple[str, ...], said: str) -> None:
+    with pytest.raises(DataError, match=re.escape(said)):
+        rows_of([asked], *roles)

@@ -35,6 +35,12 @@ Settings = Annotated[
         "--set", "-s", metavar="KEY=VALUE", help="Another setting of the search, such as sample=true."
     ),
 ]
+Context = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What questions are about, for a model that needs it.")
+]
+ContextFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The same, from a plain text file; or .gz.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 _SETTING = re.compile(r"(?:(?:task\.)?decode\.)?([a-z_]+)=(.*)", re.DOTALL)

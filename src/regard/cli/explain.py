@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Run
+from regard.cli.arguments import Context, ContextFile, Run
 from regard.cli.files import free, write
+from regard.cli.texts import beside, only_left
 from regard.errors import RunError
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ def explain(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="What the model shall answer.", show_default=False)
     ],
+    context: Context = None,
+    context_file: ContextFile = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page; by default attention.html.", show_default=False),
@@ -35,7 +38,10 @@ def explain(
 
     if out is not None and out == svg:
         raise RunError(f"{out}: cannot be page and picture at once; give two names")
-    show(regard.load(run).explain(text), out or free("attention.html"), svg or free("attention.svg"))
+    trained = regard.load(run)
+    about = beside(context, context_file, trained.task.inputs, None)
+    asked = {only_left(trained.task.inputs, about): text} | about
+    show(trained.explain(asked), out or free("attention.html"), svg or free("attention.svg"))
 
 
 def show(explanation: "Explanation", page: Path, picture: Path) -> None:

@@ -63,7 +63,7 @@ def _given(run: Path, inputs: str | None, roles: tuple[str, ...]) -> tuple[list[
     from regard.recipe import Recipe
 
     if inputs is not None:
-        return list(file_texts(inputs, *layout(run, inputs, roles[0], None))), None
+        return list(map(str, file_texts(inputs, *layout(run, inputs, roles[:1], None)))), None
     path = run / "recipe.json"
     if not path.is_file():
         raise RunError(

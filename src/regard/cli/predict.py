@@ -1,5 +1,5 @@
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import tee
 from pathlib import Path
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Others, Run, Settings, search_settings
+from regard.cli.arguments import Context, ContextFile, Others, Run, Settings, search_settings
 from regard.cli.embed import refuse_others, write_vectors
-from regard.cli.texts import file_settings, file_texts, layout
+from regard.cli.texts import beside, file_settings, file_texts, is_blank, layout, only_left
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.data.source import Asked
     from regard.tasks.task import Prediction
 
 
@@ -34,6 +35,8 @@ def predict(
             help="Texts to answer: one a line, or a file like the training data; or .gz.",
         ),
     ] = None,
+    context: Context = None,
+    context_file: ContextFile = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of the file; by default that of the training data.")
     ] = None,
@@ -76,11 +79,15 @@ def predict(
         refuse_others(
             {"--beam": beam, "--n-best": n_best, "--with": others, "--int8": int8, "--set": settings}
         )
-        given = _given(run, file, "text", encoding)
-        write_vectors(run, texts or given(), out, _count(texts, file, given))
+        given = _given(run, file, ("text",), encoding)
+        write_vectors(run, texts or map(str, given()), out, _count(texts, file, given))
         return
     trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
-    lines = _given(run, file, trained.task.roles[0], encoding)
+    about = beside(context, context_file, trained.task.inputs, encoding)
+    left = [role for role in trained.task.inputs if role not in about]
+    if file is None:
+        only_left(trained.task.inputs, about)
+    lines = _given(run, file, left, encoding)
     search = file_settings(file or "") | search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     if engine != "builtin":
@@ -88,12 +95,13 @@ def predict(
     typed = not texts and file is None and sys.stdin.isatty()
     if typed:
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
+    asked = _with(texts or lines(), left, about)
     total = _count(texts, file, lines)
     cut = 0
     shows = typed and sys.stdout.isatty() and not json
     live = shows and engine == "builtin" and _has_one_answer(trained, search)
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
-        for number, (text, answer) in enumerate(_answers(trained, texts or lines(), search, typed, live), 1):
+        for number, (text, answer) in enumerate(_answers(trained, asked, search, typed, live), 1):
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
             elif not live:
@@ -106,14 +114,23 @@ def predict(
         console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)
 
 
-def _given(run: Path, file: str | None, role: str, encoding: str | None) -> Callable[[], Iterator[str]]:
+def _given(
+    run: Path, file: str | None, roles: Sequence[str], encoding: str | None
+) -> "Callable[[], Iterator[Asked]]":
     """The texts of the file, or of standard input."""
     if file is not None:
-        return partial(file_texts, file, *layout(run, file, role, encoding))
+        return partial(file_texts, file, *layout(run, file, roles, encoding))
     return partial(_typed_texts, encoding or "utf-8")
 
 
-def _count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterator[str]]) -> int | None:
+def _with(texts: "Iterable[Asked]", left: Sequence[str], about: dict[str, str]) -> "Iterable[Asked]":
+    """Each beside what all of them are about."""
+    if not about:
+        return texts
+    return ((dict.fromkeys(left, text) if isinstance(text, str) else {**text}) | about for text in texts)
+
+
+def _count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterator[Any]]) -> int | None:
     """How many there are, where that can be known before."""
     return len(texts) if texts else sum(1 for _ in lines()) if file else None
 
@@ -125,13 +142,13 @@ def _typed_texts(encoding: str) -> Iterator[str]:
 
 
 def _answers(
-    trained: "Trained", texts: Iterable[str], search: dict[str, Any], one_by_one: bool, live: bool = False
-) -> Iterator[tuple[str, "Prediction | None"]]:
+    trained: "Trained", texts: "Iterable[Asked]", search: dict[str, Any], one_by_one: bool, live: bool = False
+) -> "Iterator[tuple[Asked, Prediction | None]]":
     """Each text with its answer, None for a blank one; somebody who types gets each answer at once.
 
     Live, it is also shown here, while it is being written.
     """
-    answered: Iterable[tuple[str, Prediction]]
+    answered: Iterable[tuple[Asked, Prediction]]
     if live:
         answered = ((text, _shown(trained.follow(text, **search))) for text in texts)
     elif one_by_one:
@@ -139,7 +156,7 @@ def _answers(
     else:
         asked, kept = tee(texts)
         answered = zip(kept, trained.stream(asked, **search), strict=True)
-    return ((text, answer if text.strip() else None) for text, answer in answered)
+    return ((text, None if is_blank(text) else answer) for text, answer in answered)
 
 
 def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:

@@ -1,34 +1,72 @@
 """Texts in files, read as the run's own data is laid out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.errors import DataError
+
 if TYPE_CHECKING:
-    from regard.data.source import Column
+    from regard.data.source import Asked, Column
 
 
-def layout(run: Path, file: str, role: str, encoding: str | None) -> "tuple[dict[str, Column | None], str]":
-    """The texts' column and the encoding, as in the run's recipe where that speaks of such files."""
+def layout(
+    run: Path, file: str, roles: Sequence[str], encoding: str | None
+) -> "tuple[dict[str, Column | None], str]":
+    """The columns of these roles and the encoding, as in the run's recipe where that speaks of such files."""
     from regard.data.source import file_format
     from regard.recipe import Recipe
 
     path = run / "recipe.json"
     if not path.is_file():
-        return {role: None}, encoding or "utf-8"
+        return dict.fromkeys(roles), encoding or "utf-8"
     data = Recipe.read(path).data
     alike = file_format(file) == file_format(data.train[0])
-    return {role: data.columns.get(role) if alike else None}, encoding or data.encoding
+    columns = {role: data.columns.get(role) if alike else None for role in roles}
+    return columns, encoding or data.encoding
 
 
-def file_texts(file: str, column: "dict[str, Column | None]", encoding: str) -> Iterator[str]:
+def file_texts(file: str, columns: "dict[str, Column | None]", encoding: str) -> "Iterator[Asked]":
     from regard.data.lines import lines
     from regard.data.source import file_format, read_rows
 
-    if file_format(file) == "text":
+    if file_format(file) == "text" and len(columns) == 1:
         return lines(file, encoding=encoding)
-    (role,) = column
-    return (row.fields[role] for row in read_rows([file], column, encoding=encoding))
+    first, *others = columns
+    rows = (row.fields for row in read_rows([file], columns, encoding=encoding))
+    return ({role: fields[role] for role in columns} if others else fields[first] for fields in rows)
+
+
+def beside(
+    context: str | None, context_file: str | None, inputs: Sequence[str], encoding: str | None
+) -> dict[str, str]:
+    """What all questions are about, of a model that needs it; nothing when a file has it in its rows."""
+    from regard.data.lines import lines
+
+    if context is None and context_file is None:
+        return {}
+    if context is not None and context_file is not None:
+        raise DataError("--context and --context-file are both given; give one of them")
+    if "context" not in inputs:
+        raise DataError(f"--context: this model answers a {inputs[0]} alone; leave it out")
+    if context_file is not None:
+        context = "\n".join(lines(context_file, encoding=encoding or "utf-8"))
+    return {"context": context or ""}
+
+
+def only_left(inputs: Sequence[str], given: Mapping[str, str]) -> str:
+    """The only role that is left for a typed text; DataError if there are several."""
+    left, *others = (role for role in inputs if role not in given)
+    if others:
+        raise DataError(
+            f"this model needs a {left} and a {others[0]}; give --{others[0]} TEXT, --{others[0]}-file FILE, "
+            "or a file that has both as columns (--file)"
+        )
+    return left
+
+
+def is_blank(asked: "Asked") -> bool:
+    return not all(text.strip() for text in ([asked] if isinstance(asked, str) else asked.values()))
 
 
 def file_settings(file: str) -> dict[str, str]:

@@ -30,6 +30,8 @@ SYNONYMS = {
 }
 
 Column = str | int
+Asked = str | Mapping[str, str]
+"""What a model is asked: a text, or where it needs several, each by its role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,22 @@ def word_where(row: Row, place: int) -> str:
     return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
 
 
-def rows_of(texts: Iterable[str], role: str) -> list[Row]:
-    """Of texts that come from no file."""
-    return [Row({role: text}, "input", number) for number, text in enumerate(texts, 1)]
+def rows_of(asked: Iterable[Asked], *roles: str) -> list[Row]:
+    """Of what comes from no file, for a task that needs these roles of it."""
+    return [Row(_asked(one, number, roles), "input", number) for number, one in enumerate(asked, 1)]
+
+
+def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
+    by_role = {roles[0]: one} if isinstance(one, str) and len(roles) == 1 else one
+    if not isinstance(by_role, Mapping) or set(by_role) != set(roles):
+        if len(roles) == 1:
+            raise DataError(f"{one!r}: texts must be strings")
+        wanted = ", ".join(f'"{role}": "…"' for role in roles)
+        raise DataError(f"input {number}: {' and '.join(roles)} are needed, as in {{{wanted}}}")
+    for role in roles:
+        if not isinstance(by_role[role], str):
+            raise DataError(f"input {number}: the {role} must be a string")
+    return {role: by_role[role] for role in roles}
 
 
 def read_rows(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.tap import Trace, sites, tapped
-from regard.data.source import rows_of
+from regard.data.source import Asked, rows_of
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Axis, Explanation
 from regard.explain.trust import MEASURED, measured, rate
@@ -27,14 +27,16 @@ def explain(
     task: Task[Any, Any, Any, Any],
     model: nn.Module,
     description: str,
-    text: str,
+    asked: Asked,
     device: torch.device,
     prediction: Any = None,
 ) -> Explanation:
-    """Predict `text` unless told, replay the answer, and gather every attention map with its axes named."""
-    (example,) = task.encode(rows_of([text], task.roles[0]))
+    """Predict unless told, replay the answer, and gather every attention map with its axes named."""
+    (row,) = rows_of([asked], *task.inputs)
+    (example,) = task.encode([row])
     if not task.usable_input(example):
-        raise DataError("there is nothing to explain: the text is empty")
+        what = " or the ".join(task.inputs) if len(task.inputs) > 1 else "text"
+        raise DataError(f"there is nothing to explain: the {what} is empty")
     with evaluating(model):
         if prediction is None:
             (prediction,) = task.predict(model, task.collate([example]).to(device))
@@ -61,7 +63,7 @@ def explain(
     return Explanation(
         task=task.kind,
         model=description,
-        input=text,
+        input="\n".join(row.fields[role] for role in task.inputs),
         output=prediction.text,
         maps=(*maps, *others),
         main=main.site,

@@ -89,7 +89,7 @@ class _Job:
         self.texts, self.references, self.tick = texts, references, tick
 
     def prove(self, folder: Path, *, int8: bool = False) -> Report:
-        examples = self.task.encode(rows_of(self.texts, self.task.roles[0]))
+        examples = self.task.encode(rows_of(self.texts, *self.task.inputs))
         sizes = [self.task.size(example)[0] for example in examples]
         ours, theirs = self._write(folder, sizes, int8=int8)
         found = compare(ours, theirs, self.texts, sizes, self.tick)

@@ -51,7 +51,7 @@ class Translator:
         self._stepper: Any = _ClosesFirst(model) if closes_first else model
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        examples = self.task.encode(rows_of(texts, self.task.roles[0]))
+        examples = self.task.encode(rows_of(texts, *self.task.inputs))
         batch = self._placed(examples)
         with torch.inference_mode():
             state = self.model.start(batch.source_BK, batch.source_lengths_B)
@@ -60,7 +60,7 @@ class Translator:
         return [self._answer(best.ids) for best, *_ in found]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        asked = self.task.encode(rows_of(texts, self.task.roles[0]))
+        asked = self.task.encode(rows_of(texts, *self.task.inputs))
         forced = [
             Pair(pair.row, pair.source, np.array((BOS, *answer.ids, EOS)))
             for pair, answer in zip(asked, answers, strict=True)
@@ -91,7 +91,7 @@ class Classifier:
         return scores
 
     def _log_probs(self, texts: Sequence[str]) -> Tensor:
-        batch = self.task.collate(self.task.encode(rows_of(texts, self.task.roles[0])))
+        batch = self.task.collate(self.task.encode(rows_of(texts, *self.task.inputs)))
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return torch.log_softmax(self.model(batch.tokens_BT, batch.lengths_B).float(), dim=-1)

@@ -83,6 +83,8 @@ class Kind:
     """Whether a first recipe takes every character for a piece."""
     route: str = ""
     """Under which the server is asked; by default its name."""
+    asks: tuple[str, ...] = ("text",)
+    """What its route is asked with: a text, or the task's inputs by name where there are several."""
     searches: bool = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from regard.data.source import Asked
 from regard.errors import ServeError
 from regard.kinds import KINDS
 from regard.serve.counts import Counts
-from regard.serve.job import Job, Purpose
+from regard.serve.job import Job, Purpose, n_characters
 from regard.serve.lane import Lane
 from regard.serve.limits import LIMITS, Limits
 from regard.serve.refused import RefusedError, unavailable, unknown_model
@@ -66,7 +67,13 @@ class Engine:
         return found
 
     def jobs(
-        self, lane: Lane, texts: Sequence[str], kind: Purpose, decode: dict[str, Any], *, packed: bool = False
+        self,
+        lane: Lane,
+        texts: Sequence[Asked],
+        kind: Purpose,
+        decode: dict[str, Any],
+        *,
+        packed: bool = False,
     ) -> list[Job]:
         width = _width((lane.about["decode"] or {}) | decode)
         explains = kind == "explain"
@@ -132,10 +139,10 @@ def _width(decode: dict[str, Any]) -> int:
     return width
 
 
-def _attention_bytes(about: dict[str, Any], text: str) -> int:
+def _attention_bytes(about: dict[str, Any], text: Asked) -> int:
     """An upper bound: a character is a piece at most as a rule, and no side has more than max_length."""
     side: int = about["max_length"] + 2
-    source = min(len(text) + 2, side)
+    source = min(n_characters(text) + 2, side)
     heads: int = about["heads"]
     vocabulary: int = about["vocabulary"]
     return heads * side * source * WEIGHT_BYTES + vocabulary * min(side, 2 * source + 10) * SCORE_BYTES

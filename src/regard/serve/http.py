@@ -11,10 +11,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from regard import __version__
+from regard.data.source import Asked
 from regard.decode import DecodeConfig
 from regard.errors import did_you_mean
 from regard.kinds import KINDS, Kind
 from regard.serve import schema
+from regard.serve.asked import asked
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose
 from regard.serve.lane import Lane
@@ -89,30 +91,38 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
             responses=STREAMED if kind.searches else None,
         )
 
-    @app.post("/v1/explain", response_model=schema.Explained)
-    async def explain(ask: schema.ExplainAsk, request: Request) -> Response:
+    async def explain(ask: schema.ExplainedAsk, request: Request) -> Response:
         """An answer, and everything that was attended to while it was made."""
         lane = engine.lane(ask.model, None)
-        jobs = engine.jobs(lane, _said([ask.text]), "explain", ask.settings, packed=ask.packed)
+        texts = asked(ask.given(), KINDS[lane.about["task"]].asks)
+        jobs = engine.jobs(lane, texts, "explain", ask.settings, packed=ask.packed)
         return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
+
+    app.post("/v1/explain", response_model=schema.Explained)(_takes(schema.EXPLAIN_ASK, explain))
 
 
 def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Response]]) -> Callable[..., Any]:
     async def plain(ask: schema.PlainAsk, request: Request) -> Response:
-        lane, texts = engine.lane(ask.model, kind.name), _said(ask.texts)
-        asked: Purpose = "explain" if ask.attention else "answer"
-        return await answered(request, lane, engine.jobs(lane, texts, asked, ask.settings))
+        lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
+        purpose: Purpose = "explain" if ask.attention else "answer"
+        return await answered(request, lane, engine.jobs(lane, texts, purpose, ask.settings))
 
     async def searched(ask: schema.SearchAsk, request: Request) -> Response:
         if not ask.stream:
             return await plain(ask, request)
-        lane, texts = engine.lane(ask.model, kind.name), _said(ask.texts)
+        lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
         _refuse_with_stream(ask, texts)
         (job,) = engine.jobs(lane, texts, "follow", ask.settings)
         lane.submit([job])
         return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
 
-    return searched if kind.searches else plain
+    return _takes(schema.ASKS[kind.name], searched if kind.searches else plain)
+
+
+def _takes(ask: type[schema.Ask], route: Callable[..., Any]) -> Callable[..., Any]:
+    """The route as FastAPI shall read it: with the fields that its kind is asked with."""
+    route.__annotations__["ask"] = ask
+    return route
 
 
 def _add_states(app: FastAPI, engine: Engine) -> None:
@@ -159,14 +169,7 @@ def _file(kind: str, content: bytes) -> Callable[[], Coroutine[Any, Any, Respons
     return file
 
 
-def _said(texts: list[str]) -> list[str]:
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            raise RefusedError(422, "empty_text", f"text {number} of {len(texts)} is blank; leave it out")
-    return texts
-
-
-def _refuse_with_stream(ask: schema.SearchAsk, texts: list[str]) -> None:
+def _refuse_with_stream(ask: schema.SearchAsk, texts: list[Asked]) -> None:
     against = {
         "several texts": len(texts) > 1,
         "n_best": ask.settings.get("n_best", 1) > 1,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from regard.data.source import Asked
 from regard.serve.limits import Limits
 
 Purpose = Literal["answer", "follow", "explain"]
@@ -14,7 +15,7 @@ Purpose = Literal["answer", "follow", "explain"]
 
 @dataclass(eq=False)
 class Job:
-    text: str
+    text: Asked
     kind: Purpose = "answer"
     decode: dict[str, Any] = field(default_factory=dict)
     width: int = 1
@@ -37,6 +38,10 @@ class Job:
         """Texts with the same may be computed together."""
 
     @property
+    def n_characters(self) -> int:
+        return n_characters(self.text)
+
+    @property
     def is_alone(self) -> bool:
         """A stream is; and what was in the worker's hands when it died must not take others along."""
         return self.kind != "answer" or self.tries > 0
@@ -45,13 +50,19 @@ class Job:
         return self.company == other.company and not (self.is_alone or other.is_alone)
 
 
+def n_characters(asked: Asked) -> int:
+    return sum(map(len, [asked] if isinstance(asked, str) else asked.values()))
+
+
 def chosen(waiting: Iterable[Job], limits: Limits) -> list[Job]:
     """The job that has waited longest, and those with the same settings that are nearest to it in length."""
     first, *others = waiting
-    alike = sorted(filter(first.goes_with, others), key=lambda job: abs(len(job.text) - len(first.text)))
-    batch, longest = [first], len(first.text)
+    alike = sorted(
+        filter(first.goes_with, others), key=lambda job: abs(job.n_characters - first.n_characters)
+    )
+    batch, longest = [first], first.n_characters
     for job in alike:
-        n, longest = len(batch) + 1, max(longest, len(job.text))
+        n, longest = len(batch) + 1, max(longest, job.n_characters)
         if (
             n > limits.batch_texts
             or n * longest > limits.batch_characters

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from regard.decode import DecodeConfig
 from regard.kinds import KINDS, Kind
+from regard.serve.asked import Given
 from regard.serve.limits import LIMITS
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=LIMITS.characters)]
@@ -35,11 +36,10 @@ class Ask(BaseModel):
     model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None, description="name of the model; not needed when only one can be meant"
     )
-    text: Text | Texts = Field(description="a text, or a list of them")
 
-    @property
-    def texts(self) -> list[str]:
-        return [self.text] if isinstance(self.text, str) else self.text
+    def given(self) -> dict[str, Given]:
+        """Every field that holds what is asked."""
+        return {name: getattr(self, name) for name in NAMES if name in type(self).model_fields}
 
 
 def _setting(name: str) -> Any:
@@ -65,6 +65,8 @@ class Decoding(Ask):
 
 
 class PlainAsk(Ask):
+    """What is asked comes in fields of their own, named by the kind."""
+
     attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
 
     @property
@@ -76,12 +78,31 @@ class SearchAsk(Decoding, PlainAsk):
     stream: bool = Field(False, description="send the answer as server-sent events while it is written")
 
 
-class ExplainAsk(Decoding):
-    text: Text = Field(description="a text")
+class ExplainedAsk(Decoding):
     packed: bool = Field(
         False,
         description="weights in base64: zlib, all low bytes before all high bytes, of weight × fullScale",
     )
+
+
+NAMES = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.asks))
+"""Of all fields that can hold what is asked."""
+
+
+def _ask(kind: Kind) -> type[PlainAsk]:
+    base = SearchAsk if kind.searches else PlainAsk
+    fields: Any = {name: (Text | Texts, Field(description=f"a {name}, or a list")) for name in kind.asks}
+    return create_model(f"{kind.answer.__name__}Ask", __base__=base, **fields)
+
+
+def _explained_ask() -> type[ExplainedAsk]:
+    fields: Any = {name: (Text | None, Field(None, description="if the model needs it")) for name in NAMES}
+    return create_model("ExplainAsk", __base__=ExplainedAsk, **fields)
+
+
+ASKS = {name: _ask(kind) for name, kind in KINDS.items()}
+"""What is sent to the route of each kind."""
+EXPLAIN_ASK = _explained_ask()
 
 
 class Axis(BaseModel):

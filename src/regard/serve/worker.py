@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import regard
+from regard.data.source import Asked
 from regard.errors import RegardError
 from regard.plain import finite
 from regard.serve.wire import Message, packed, read
 
 PROBE = "a"
-"""A model is ready when it has answered this."""
+"""A model is ready when it has answered this, or this in each of its roles."""
 Answered = Callable[[int, Message], None]
 """(place, answer): hears each answer once, in any order."""
 
@@ -44,9 +45,10 @@ class Worker:
     def about(self) -> Message:
         """What the parent must know to admit requests, measured on a first answer."""
         trained = self.trained
-        trained.predict(PROBE)
+        probe = dict.fromkeys(trained.task.inputs, PROBE)
+        trained.predict(probe)
         try:
-            heads = sum(attention.n_heads for attention in trained.explain(PROBE).maps)
+            heads = sum(attention.n_heads for attention in trained.explain(probe).maps)
         except RegardError:  # it has no attention
             heads = 0
         decode, dims = getattr(trained.task_config, "decode", None), trained.task.dims
@@ -83,7 +85,7 @@ class Worker:
             else:
                 self.send({"at": at} | said)
 
-    def answer(self, ask: Message, texts: list[str], answered: Answered) -> None:
+    def answer(self, ask: Message, texts: list[Asked], answered: Answered) -> None:
         decode: dict[str, Any] = ask["decode"]
         if ask["kind"] == "answer":
             self.trained.predict(texts, tell=lambda at, found: answered(at, found.to_json()), **decode)
@@ -96,7 +98,7 @@ class Worker:
             attention = self.trained.explain(text, prediction).to_json(packed=ask["packed"])
             answered(0, prediction.to_json() | {"attention": attention})
 
-    def follow(self, text: str, decode: dict[str, Any], answered: Answered) -> None:
+    def follow(self, text: Asked, decode: dict[str, Any], answered: Answered) -> None:
         """The answer as it grows, unless the parent says meanwhile that nobody reads it any more."""
         parts = self.trained.follow(text, **decode)
         while not self.is_called_off():

@@ -103,6 +103,7 @@ class LabelTally:
 class Classify:
     kind: ClassVar[str] = "classify"
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     metric = "accuracy"
     input_ground: ClassVar[str] = "text"

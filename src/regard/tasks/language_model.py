@@ -79,6 +79,7 @@ class LanguageModelConfig(Config):
 class LanguageModel(Writing[Stretches, Continuation]):
     kind: ClassVar[str] = "language_model"
     roles: ClassVar[tuple[str, ...]] = ("text",)
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
     metric = "probability"
     input_ground: ClassVar[str] = "context"

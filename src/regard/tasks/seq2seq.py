@@ -47,6 +47,7 @@ Co = TypeVar("Co", bound=Seq2SeqConfig)
 class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
     kind: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
+    inputs: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
     metric: ClassVar[str]
     input_ground: ClassVar[str] = "source"

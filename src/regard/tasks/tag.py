@@ -53,6 +53,7 @@ class TagConfig(Config):
 class Tag:
     kind: ClassVar[str] = "tag"
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("tagger",)
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "answer"

@@ -126,7 +126,9 @@ ROWS_TOGETHER = 64
 class Task(Protocol[Ex, Ba, Pr, Ta]):
     kind: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
-    """The columns a row must have for training; the first is all that prediction needs."""
+    """The columns a row must have for training."""
+    inputs: ClassVar[tuple[str, ...]]
+    """Those of them that prediction needs."""
     models: ClassVar[tuple[str, ...]]
     """The kinds of model that can do it."""
     input_ground: ClassVar[str]

@@ -48,6 +48,7 @@ class TextTally:
 class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
+    inputs: ClassVar[tuple[str, ...]] = ("source",)
     metric: ClassVar[str] = "bleu"
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
