@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig as TheirConfig
-from transformers import BertForSequenceClassification, BertModel
+from transformers import BertForSequenceClassification, BertForTokenClassification, BertModel
 
-from regard.models import Bert, BertConfig, Classifier, ClassifierConfig, Dims
+from regard.models import Bert, BertConfig, Classifier, ClassifierConfig, Dims, Tagger, TaggerConfig
 
 V = 23
 SHAPES: dict[str, dict[str, Any]] = {
@@ -120,6 +120,26 @@ def test_a_classifier_equals_transformers(shape: dict[str, Any]) -> None:
         found = ours.eval()(tokens_BT, lengths_B, segments_BT)
         expected = other(tokens_BT, keep_BT.long(), segments_BT).logits
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_tagger_equals_transformers(shape: dict[str, Any]) -> None:
+    encoder = BertConfig(**shape, dropout=0.0)
+    dims = Dims(V, tags=("B", "I", "O"))
+    ours = TaggerConfig(encoder=encoder, crf=False, dropout=0.0).build(dims).eval()
+    assert isinstance(ours, Tagger)
+    other = BertForTokenClassification(theirs(encoder, num_labels=3)).eval()
+    assert isinstance(ours.encoder, Bert)
+    copied(shared(ours.encoder, other.bert))
+    copied([(getattr(ours.output, kind), getattr(other.classifier, kind)) for kind in ("weight", "bias")])
+    tokens_BT, lengths_B, keep_BT, _ = given(encoder)
+    labels_BT = torch.randint(0, 3, tokens_BT.shape)
+    at_BN = torch.arange(tokens_BT.numel()).view_as(tokens_BT)
+    expected = other(tokens_BT, keep_BT.long(), labels=labels_BT.masked_fill(~keep_BT, -100))
+    found_BNC = ours.scores(tokens_BT, lengths_B, at_BN)
+    torch.testing.assert_close(found_BNC[keep_BT], expected.logits[keep_BT], rtol=0, atol=1e-5)
+    cost = ours(tokens_BT, lengths_B, at_BN, keep_BT, labels_BT) / keep_BT.sum()
+    torch.testing.assert_close(cost, expected.loss, rtol=1e-5, atol=1e-5)
 
 
 def test_presets_are_the_papers() -> None:

@@ -140,6 +140,13 @@ class EncodingConfig(Config):
         encoder = self.encoder
         return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
+    def described(self, name: str) -> str:
+        """`bert tagger from minilm, d=384`; without the sizes of what has yet to be read."""
+        begun = f" from {self.init_from}" if self.init_from else ""
+        if begun and "encoder" not in self.model_fields_set:
+            return f"{name}{begun}"
+        return f"{self.encoder.kind} {name}{begun}, d={self.encoder.d_out}"
+
 
 class ClassifierConfig(EncodingConfig):
     kind: Literal["classifier"] = "classifier"
@@ -154,10 +161,7 @@ class ClassifierConfig(EncodingConfig):
         return Classifier(self, dims)
 
     def __str__(self) -> str:
-        begun = f" from {self.init_from}" if self.init_from else ""
-        if begun and not self.encoder.model_fields_set:  # it has yet to be read what that is
-            return f"classifier{begun}, {self.pooling} pooling"
-        return f"{self.encoder.kind} classifier{begun}, d={self.encoder.d_out}, {self.pooling} pooling"
+        return f"{self.described('classifier')}, {self.pooling} pooling"
 
 
 class Classifier(nn.Module):

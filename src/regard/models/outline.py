@@ -10,10 +10,9 @@ from torch.overrides import TorchFunctionMode
 from regard.errors import RecipeError
 from regard.models import (
     BertConfig,
-    ClassifierConfig,
+    EncodingConfig,
     GPTConfig,
     ModelConfig,
-    TaggerConfig,
     TransformerConfig,
 )
 from regard.models.classifier import TransformerEncoderConfig
@@ -35,7 +34,7 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
 
 def places(config: ModelConfig) -> int | None:
     """How many positions a model has for a text's pieces and its end; None if any number."""
-    stack = config.encoder if isinstance(config, ClassifierConfig | TaggerConfig) else config
+    stack = config.encoder if isinstance(config, EncodingConfig) else config
     if isinstance(stack, BertConfig):
         return stack.max_positions - 1  # of which the first may be taken by a mark
     stacked = TransformerConfig | TransformerEncoderConfig | GPTConfig

@@ -14,15 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard import tags
-from regard.config import Config
 from regard.layers.crf import CRF, NO_TAG, Allowed
 from regard.layers.dropout import Dropout
 from regard.linear import Linear
-from regard.models.classifier import EncoderConfig, RNNEncoderConfig
+from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
 from regard.models.dims import Dims
 
 
-class TaggerConfig(Config):
+class TaggerConfig(EncodingConfig):
     kind: Literal["tagger"] = "tagger"
     encoder: EncoderConfig = RNNEncoderConfig(d_hidden=256, dropout=0.5)
     crf: bool = Field(True, description="learn which tags follow which; without it every word is alone")
@@ -36,7 +35,7 @@ class TaggerConfig(Config):
         return Tagger(self, dims)
 
     def __str__(self) -> str:
-        return f"{self.encoder.kind} tagger, d={self.encoder.d_out}{', CRF' * self.crf}"
+        return f"{self.described('tagger')}{', CRF' * self.crf}"
 
 
 class Tagger(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.data.examples import Ints
 from regard.data.source import Row
-from regard.data.tokenizer import EOS, UNK
+from regard.data.tokenizer import Marks
 from regard.tasks.task import padded
 from regard.tasks.windows import windows
 
@@ -39,7 +39,7 @@ class Sentence:
 @dataclass(frozen=True)
 class Sentences:
     tokens_RT: Tensor
-    """Windows of all sentences, one after another, each with EOS at its end."""
+    """Windows of all sentences, one after another, each between the marks of its vocabulary."""
     lengths_R: Tensor
     at_BN: Tensor
     """Where the first piece of each word stands among all of tokens_RT."""
@@ -62,7 +62,7 @@ class Sentences:
         )
 
     @classmethod
-    def of(cls, examples: Sequence[Sentence], max_length: int) -> Self:
+    def of(cls, examples: Sequence[Sentence], max_length: int, marks: Marks) -> Self:
         found: list[Ints] = []
         owners: list[Ints] = []
         places: list[Ints] = []
@@ -70,8 +70,9 @@ class Sentences:
             spans, owner = windows(example.n_pieces, max_length)
             owners.append(owner + len(found))
             begins = np.array([begin for begin, _ in spans])
-            places.append(np.cumsum(example.n_pieces) - example.n_pieces - begins[owner])
-            found += [np.array((*example.tokens[begin:end], EOS)) for begin, end in spans]
+            starts = np.cumsum(example.n_pieces) - example.n_pieces
+            places.append(starts - begins[owner] + len(marks.begin))
+            found += [np.array((*marks.begin, *example.tokens[begin:end], marks.end)) for begin, end in spans]
         tokens_RT = padded(found)
         n_words_B = torch.tensor([len(place) for place in places])
         keep_BN = torch.arange(max(1, int(n_words_B.max()))) < n_words_B[:, None]
@@ -83,15 +84,16 @@ class Sentences:
         lengths_R = torch.tensor([len(window) for window in found])
         return cls(tokens_RT, lengths_R, at_BN, keep_BN, tags_BN, tuple(examples))
 
-    def unknowing(self, pieces: range) -> Self:
+    def unknowing(self, pieces: range, marks: Marks) -> Self:
         """A batch of one window, once for each of these pieces, which becomes unknown.
 
-        It is not left out, as a word that is gone could not be tagged.
+        It is not left out, as a word that is gone could not be tagged. A mark at the beginning is no piece of
+        the text and stays.
         """
-        n = len(pieces)
+        n, words = len(pieces), [piece for piece in pieces if piece >= len(marks.begin)]
         tokens_RT = self.tokens_RT.repeat(n, 1)
         rows_R = torch.arange(n, device=tokens_RT.device)
-        tokens_RT[rows_R, torch.tensor(pieces, device=tokens_RT.device)] = UNK
+        tokens_RT[rows_R[n - len(words) :], torch.tensor(words, device=tokens_RT.device)] = marks.unknown
         return replace(
             self,
             tokens_RT=tokens_RT,

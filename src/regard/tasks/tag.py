@@ -18,7 +18,7 @@ from regard.data.examples import Kept
 from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
 from regard.data.source import Row, word_where
-from regard.data.tokenizer import UNK, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from regard.models.dims import Dims
@@ -73,7 +73,7 @@ class Tag:
         return self.names
 
     @classmethod
-    def fit(cls, config: TagConfig, rows: Iterable[Row]) -> Self:
+    def fit(cls, config: TagConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         names: set[str] = set()
         characters = True
 
@@ -96,7 +96,7 @@ class Tag:
                 f"the training data have only one tag ({', '.join(names)}); a tagger needs at least two"
             )
         split = config.split if config.split != "auto" else "characters" if characters else "signs"
-        return cls(config, Tokenizer.train(config.tokenizer, learnt_from), sorted(names), split)
+        return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(names), split)
 
     @property
     def rows_together(self) -> int:
@@ -142,7 +142,7 @@ class Tag:
         sentences = [self._words(row) for row in rows]
         pieces = iter(self.tokenizer.ids([word for words, _ in sentences for word in words]))
         return [
-            self._sentence(row, [next(pieces) or [UNK] for _ in words], own)
+            self._sentence(row, [next(pieces) or [self.tokenizer.marks.unknown] for _ in words], own)
             for row, (words, own) in zip(rows, sentences, strict=True)
         ]
 
@@ -184,7 +184,7 @@ class Tag:
         return len(example.tokens) > 0
 
     def size(self, example: Sentence) -> tuple[int]:
-        return (len(example.tokens) + 1,)
+        return (len(example.tokens) + len(self.tokenizer.framed(())),)
 
     def keep(self, example: Sentence) -> Kept:
         return example.tokens, example.n_pieces, example.tags
@@ -194,7 +194,7 @@ class Tag:
         return Sentence(row, tokens, n_pieces, own)
 
     def collate(self, examples: Sequence[Sentence]) -> Sentences:
-        return Sentences.of(examples, self.config.max_length)
+        return Sentences.of(examples, self.config.max_length, self.tokenizer.marks)
 
     def loss(self, model: nn.Module, batch: Sentences) -> Loss:
         cost = model(batch.tokens_RT, batch.lengths_R, batch.at_BN, batch.keep_BN, batch.tags_BN)
@@ -241,14 +241,15 @@ class Tag:
         return model.marginals(scores_BNC, batch.keep_BN)
 
     def leave_out(self, batch: Sentences, pieces: range) -> Sentences:
-        return batch.unknowing(pieces)
+        return batch.unknowing(pieces, self.tokenizer.marks)
 
     def grounds(self, example: Sentence, prediction: Tagged) -> dict[str, Ground]:
         shown = example.first_window(self.config.max_length)
         read = list(zip(prediction.words, prediction.tags, shown.n_pieces, strict=False))
         pieces = [piece for word, _, n in read for piece in self.tokenizer.words(word, n) or (word,)]
+        marks = self.tokenizer.pieces(self.tokenizer.framed(()))
         return {
-            "text": Ground("text", (*pieces, "</s>")),
+            "text": Ground("text", (*marks[:-1], *pieces, marks[-1])),
             "answer": Ground("words", tuple(f"{word}/{tag}" for word, tag, _ in read)),
             "tags": Ground("tags", self.names),
             "before": Ground("tag before", self.names),
