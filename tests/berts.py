@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import transformers
 
+import regard
+from regard.run import prepare
 from tiny import WORDS
 
 LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
@@ -135,3 +137,15 @@ def fine_tuning(folder: Path, init_from: Path, data: dict[str, Any], **changes: 
         "model": {"kind": "classifier", "init_from": str(init_from), "pooling": "mean"} | changes,
         "train": {"max_steps": 4, "batch_tokens": 100, "lr": 1e-3, "log_every": 1, "device": "cpu"},
     }
+
+
+def goes_on_where_it_stood(whole: regard.Recipe) -> bool:
+    """Whether a training that is parted after step 4 ends with the same bits."""
+    expected = regard.train(whole, quiet=True).model.state_dict()
+    parted = whole.model_copy(update={"run": f"{whole.run}-parted"})
+    with prepare(parted) as run:
+        for event in run.events():
+            if getattr(event, "step", 0) == 4:
+                break
+    found = regard.train(parted, quiet=True).model.state_dict()
+    return all(torch.equal(found[name], expected[name]) for name in expected)

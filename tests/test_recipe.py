@@ -314,3 +314,10 @@ def test_the_shipped_recipes_are_understood() -> None:
     assert recipes
     for path in recipes:
         Recipe.read(path)
+
+
+@pytest.mark.parametrize("kind", ["transformer", "gpt"])
+def test_a_preset_that_is_no_name_is_refused(kind: str) -> None:
+    given = {"task": {"kind": "translate"}, "data": {"train": ["a", "b"]}}
+    with pytest.raises(RecipeError, match=r"model\.preset: \['tiny'\] should be 'tiny'"):
+        Recipe.parse(given | {"model": {"kind": kind, "preset": ["tiny"]}})

@@ -2,10 +2,13 @@
 
 import json
 import random
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 
 from regard.data.source import Row
 from regard.models import ClassifierConfig, RNNConfig, TransformerConfig
@@ -14,6 +17,17 @@ from tiny import WORDS
 
 OTHER_WORDS = tuple(word[::-1] for word in WORDS[:7])
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
+
+
+def retensored(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
+    """An edit of the weights in a folder."""
+
+    def edit(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        change(tensors)
+        save_file(tensors, folder / "model.safetensors")
+
+    return edit
 
 
 def texts(n: int = 24) -> list[str]:

@@ -13,7 +13,7 @@ from torch import nn
 
 import regard
 from berts import PIECES, SHAPES, TEXTS, their_tokenizer, written
-from export.made import labeller, texts
+from export.made import labeller, retensored, texts
 from regard.encoder import read_encoder
 from regard.errors import CheckpointError, RunError
 from regard.export import bert, export, hf_classifier
@@ -179,15 +179,6 @@ def edited(**changes: Any) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
         path = folder / "config.json"
         path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changes), "utf-8")
-
-    return edit
-
-
-def retensored(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
-    def edit(folder: Path) -> None:
-        tensors = load_file(folder / "model.safetensors")
-        change(tensors)
-        save_file(tensors, folder / "model.safetensors")
 
     return edit
 

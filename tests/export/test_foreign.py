@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 import regard
-from export.made import texts, translator
+from export.made import retensored, texts, translator
 from regard.api import Trained
 from regard.errors import CheckpointError, RunError
 from regard.export import hf
@@ -87,15 +86,6 @@ def truncated(folder: Path) -> None:
 def only_a_pickle(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"model": 1}))
-
-
-def retensored(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
-    def edit(folder: Path) -> None:
-        tensors = load_file(folder / "model.safetensors")
-        change(tensors)
-        save_file(tensors, folder / "model.safetensors")
-
-    return edit
 
 
 def added_token(folder: Path) -> None:

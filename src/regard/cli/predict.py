@@ -100,15 +100,20 @@ def predict(
     cut = 0
     shows = typed and sys.stdout.isatty() and not json
     live = shows and engine == "builtin" and _has_one_answer(trained, search)
+    ranked, alone = "n_best" in search, total == 1 and file is None
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
         for number, (text, answer) in enumerate(_answers(trained, asked, search, typed, live), 1):
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
             elif not live:
-                _write(number, answer, ranked="n_best" in search, alone=total == 1 and file is None)
+                _write(number, answer, ranked=ranked, alone=alone)
             sys.stdout.flush()
             cut += answer is not None and answer.cut
             tick(1)
+    _tell_cut(trained, cut)
+
+
+def _tell_cut(trained: "Trained", cut: int) -> None:
     if cut:
         limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
         console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)

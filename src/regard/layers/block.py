@@ -3,8 +3,8 @@
 Each sub-layer is wrapped as LayerNorm(x + f(x)) ("post", the paper) or x + f(LayerNorm(x)) ("pre").
 """
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from torch import Tensor, nn
@@ -19,6 +19,9 @@ Position = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none
 
 class BlockConfig(Config):
     """What a layer is, whatever stack it stands in; everything a foreign checkpoint may differ in is here."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Sizes to start from, by name, of a model that has any."""
 
     d_model: int = Field(256, ge=1, description="width of the residual stream")
     n_heads: int = Field(4, ge=1)
@@ -38,6 +41,12 @@ class BlockConfig(Config):
     attention_dropout: float = Field(
         0.0, ge=0, lt=1, description="> 0 leaves the fused kernel on CPU: slower"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_preset(cls, given: Any) -> Any:
+        name = given.get("preset") if isinstance(given, dict) else None
+        return {**cls.presets[name], **given} if isinstance(name, str) and name in cls.presets else given
 
     @model_validator(mode="after")
     def _heads_divide(self) -> "BlockConfig":

@@ -5,10 +5,11 @@ GELU. Two differences from the paper: attention weights are not dropped out by d
 forbid the fused kernel, and first weights are those of `Linear` and `Embed`, not normal with σ = 0.02.
 """
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from regard.attention import Learned, padding
@@ -34,6 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 class BertConfig(BlockConfig):
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["bert"] = "bert"
     preset: Literal["tiny", "mini", "small", "medium", "base"] | None = Field(
         None, description="sizes to start from; fields given beside it win (base is the paper's)"
@@ -50,13 +52,6 @@ class BertConfig(BlockConfig):
     bias: Literal[True] = True
     position: Literal["learned"] = "learned"
     max_positions: int = Field(512, ge=4, description="pieces and marks of an input")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_preset(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("preset") in PRESETS:
-            return PRESETS[given["preset"]] | given
-        return given
 
     @property
     def d_out(self) -> int:

@@ -9,11 +9,12 @@ told which keys are real. When a row has read as much as it may (`reach`), its o
 rest read again from position 0, as if the text had begun there: it may be continued for ever.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from regard.attention import FULL, Growing, causal, only_keys
@@ -38,6 +39,7 @@ PRESETS: dict[str, dict[str, int]] = {
 
 
 class GPTConfig(BlockConfig):
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["gpt"] = "gpt"
     preset: Literal["tiny", "mini", "small", "base"] | None = Field(
         None, description="sizes to start from; fields given beside it win (base is GPT-2's)"
@@ -49,13 +51,6 @@ class GPTConfig(BlockConfig):
     norm: Literal["post", "pre"] = "pre"
     position: Position = "learned"
     tie_embeddings: bool = True
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_preset(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("preset") in PRESETS:
-            return PRESETS[given["preset"]] | given
-        return given
 
     def build(self, dims: Dims) -> "GPT":
         return GPT(self, dims)

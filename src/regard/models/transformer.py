@@ -6,10 +6,11 @@ kernel (residual and embedding dropout are the paper's). Embeddings are tied wit
 other when the vocabulary is joint, as in the paper.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from regard.attention import Growing, Static, causal, padding
@@ -36,6 +37,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 class TransformerConfig(BlockConfig):
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["transformer"] = "transformer"
     preset: Literal["tiny", "small", "base", "big"] | None = Field(
         None, description="sizes to start from; fields given beside it win (base and big are the paper's)"
@@ -43,13 +45,6 @@ class TransformerConfig(BlockConfig):
     n_encoder_layers: int = Field(3, ge=1, le=512)
     n_decoder_layers: int = Field(3, ge=1, le=512)
     tie_embeddings: bool = True
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_preset(cls, given: Any) -> Any:
-        if isinstance(given, dict) and given.get("preset") in PRESETS:
-            return PRESETS[given["preset"]] | given
-        return given
 
     def build(self, dims: Dims) -> "Transformer":
         return Transformer(self, dims)

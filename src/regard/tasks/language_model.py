@@ -28,7 +28,7 @@ from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.models import GPT
 from regard.models.dims import Dims
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, padded, without_each
+from regard.tasks.task import Ground, Loss, Part, Picture, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
@@ -102,10 +102,6 @@ class LanguageModel(Writing[Stretches, Continuation]):
     @property
     def decode(self) -> DecodeConfig:
         return self.config.decode
-
-    @property
-    def rows_together(self) -> int:
-        return 1 if self.decode.batch_invariant else ROWS_TOGETHER
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:

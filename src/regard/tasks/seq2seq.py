@@ -24,7 +24,7 @@ from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
 from regard.tasks.pair import NOTHING, Pair, Pairs, Written
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tally, padded, without_each
+from regard.tasks.task import Ground, Loss, Part, Picture, Tally, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
@@ -73,10 +73,6 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
     @property
     def decode(self) -> DecodeConfig:
         return self.config.decode
-
-    @property
-    def rows_together(self) -> int:
-        return 1 if self.decode.batch_invariant else ROWS_TOGETHER
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:

@@ -9,7 +9,7 @@ from torch import nn
 from regard.data.tokenizer import EOS
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, Tree, untold
 from regard.errors import RecipeError
-from regard.tasks.task import Batch, Prediction, Tell
+from regard.tasks.task import ROWS_TOGETHER, Batch, Prediction, Tell
 from regard.tasks.writer import Writer
 
 
@@ -29,6 +29,10 @@ class Writing(ABC, Generic[Ba, Pr]):
     @abstractmethod
     def decode(self) -> DecodeConfig:
         """How it searches."""
+
+    @property
+    def rows_together(self) -> int:
+        return 1 if self.decode.batch_invariant else ROWS_TOGETHER
 
     @abstractmethod
     def search(
