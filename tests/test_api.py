@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -353,6 +354,33 @@ def test_evaluation_gives_the_scores_of_the_run(
     right = sum(labeller.predict(text).text == label for text, label in lines)
     assert labeller.evaluate(path).metrics["accuracy"] == pytest.approx(100 * right / 5)
     assert labeller.evaluate(path).metrics == pytest.approx(labeller.metrics["scores"]["test"], rel=1e-4)
+
+
+def test_two_models_are_compared_row_by_row(translator: Trained, labeller: Trained, tmp_path: Path) -> None:
+    (path,) = planted(tmp_path, 31, "test")
+    other = untrained(classifier("words"))
+    rows = [line.rsplit(",", 1) for line in Path(path).read_text("utf-8").splitlines()[1:]]
+    other.task.labels = labeller.task.labels
+    one, two = labeller.evaluate(path), other.evaluate(path)
+    for found, model in ((one, labeller), (two, other)):
+        assert found.tally.predicted == [model.predict(text).text for text, _ in rows]
+        low, high = found.intervals["accuracy"]
+        assert low <= found.metrics["accuracy"] <= high
+    difference = one.against(two)["accuracy"]
+    assert difference.value == pytest.approx(one.metrics["accuracy"] - two.metrics["accuracy"])
+    assert 0 < difference.p <= 1
+
+    with pytest.raises(DataError, match="the two models were not asked the same"):
+        one.against(other.evaluate(planted(tmp_path, 30, "valid")))
+    with pytest.raises(RunError, match="models of different tasks are not compared"):
+        one.against(translator.evaluate(mirrored(tmp_path, 5, "test")))
+
+
+def test_metrics_that_are_computed_otherwise_are_not_compared(translator: Trained, tmp_path: Path) -> None:
+    one = translator.evaluate(mirrored(tmp_path, 5, "test"))
+    other = replace(one, signatures=one.signatures | {"bleu": "tok:zh"})
+    assert set(one.against(one)) == {"bleu", "chrf"}
+    assert set(one.against(other)) == {"chrf"}
 
 
 def test_evaluation_takes_columns_and_refuses_unknown_ones(labeller: Trained, tmp_path: Path) -> None:

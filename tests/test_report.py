@@ -70,6 +70,14 @@ def test_the_report_is_written_at_the_end_and_on_demand(run: Path, tmp_path: Pat
     assert (tmp_path / "page.html").read_text("utf-8") == text
 
 
+def test_a_score_stands_with_its_interval(tmp_path: Path) -> None:
+    recipe = classifying(tmp_path, max_steps=3)
+    low, high = regard.train(recipe, quiet=True).metrics["intervals"]["test"]["accuracy"]
+    text = Path(recipe.run, "report.html").read_text("utf-8")
+    assert f"<span>accuracy · test</span><span>95 %: {low:.2f} – {high:.2f}</span>" in text
+    assert "<span>accuracy · valid</span></div>" in text
+
+
 def test_hostile_text_stays_text(run: Path, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>{{recipe}}\x1b[31m"
     (tmp_path / "recipe.json").write_text((run / "recipe.json").read_text())

@@ -17,7 +17,11 @@ from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 from tiny import classifier, stirred, transformer
 
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
-METRICS = {"scores": {"test": {"bleu": 12.345678, "loss": 1.5}}, "signatures": {"bleu": "nrefs:1|tok:13a"}}
+METRICS = {
+    "scores": {"test": {"bleu": 12.345678, "loss": 1.5, "perplexity": None}},
+    "intervals": {"test": {"bleu": [11.25, 13.75]}},
+    "signatures": {"bleu": "nrefs:1|tok:13a"},
+}
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ def test_a_folder_holds_what_others_expect(translator: Path) -> None:
     assert config["format_version"] == 1
     assert config["model"]["kind"] == "transformer"
     card = (translator / "README.md").read_text("utf-8")
-    assert "| test | bleu | 12.35 |" in card
+    assert "| test | bleu | 12.35 | 11.25 to 13.75 |\n| test | loss | 1.5 |  |\n" in card
     assert "nrefs:1|tok:13a" in card
     assert "library_name: regard" in card
 
@@ -114,6 +118,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "foreign": (written("config.json", b'{"model_type": "bert"}'), "made by another tool, not by regard"),
     "not JSON": (written("config.json", b"{"), r"config\.json: cannot be read as JSON"),
     "not UTF-8": (written("config.json", b"\xff\xfe"), r"config\.json: cannot be read as JSON"),
+    "a score": (
+        written("metrics.json", b'{"scores": {"test": {"bleu": "high"}}}'),
+        r"metrics\.json: damaged, its scores are not numbers by split",
+    ),
+    "an interval": (
+        written("metrics.json", b'{"intervals": {"test": {"bleu": [1, 2, 3]}}}'),
+        r"metrics\.json: damaged, its intervals are not pairs of numbers by split",
+    ),
     "deep": (written("config.json", b"[" * 100_000), r"config\.json: cannot be read as JSON"),
     "a list": (written("config.json", b"[]"), r"config\.json: should hold a JSON object"),
     "large": (written("config.json", b" " * 1_000_001), r"config\.json: larger than 1000000 bytes"),

@@ -1,7 +1,8 @@
 """The Python face of regard: train a recipe, load a model, and ask it to predict, evaluate, explain."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from regard.explain.replay import explain
 from regard.export import Report, export
 from regard.fast import BUILTIN, Engines
 from regard.follow import follow
+from regard.metrics.resample import Difference, Weighable, differences, intervals
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
 from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Translate, Writing, documents
-from regard.tasks.task import Prediction, Tell, evaluating
+from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
 from regard.training.ranks import is_first, joined
@@ -44,6 +46,29 @@ class Evaluation:
     n_examples: int
     by_kind: dict[str, dict[str, float]]
     """Scores of each kind of answer, where the task has kinds: spans of a tagger, or its tags."""
+    tally: Tally = field(repr=False)
+    """What every example contributed, in the order of the rows."""
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """By metric, where 95 % of the scores would lie on other data of the same kind (bootstrap)."""
+        return intervals(self.tally) if isinstance(self.tally, Weighable) else {}
+
+    def against(self, other: "Evaluation") -> dict[str, Difference]:
+        """How much better this is than another model on the same rows, and whether that may be chance.
+
+        Of every metric that both have and that is computed alike.
+        """
+        one, two = self.tally, other.tally
+        if not (isinstance(one, Weighable) and isinstance(two, Weighable) and type(one) is type(two)):
+            raise RunError("models of different tasks are not compared; give two of the same")
+        if one.truth != two.truth:
+            raise DataError(
+                "the two models were not asked the same; give both the same rows and columns (and compare "
+                "only language models of the same vocabulary and max_length, which are asked block by block)"
+            )
+        alike = {name for name in self.metrics if self.signatures.get(name) == other.signatures.get(name)}
+        return {name: found for name, found in differences(one, two).items() if name in alike}
 
 
 @dataclass
@@ -159,7 +184,7 @@ class Trained:
         rows = read_rows(files, roles, encoding=encoding, by=documents(self.task_config))
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
-        return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind())
+        return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally)
 
     def explain(self, text: Asked, answer: Any = None, **decode: Any) -> Explanation:
         """What the model attended to while it answered, and how far that may be trusted.

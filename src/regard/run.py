@@ -33,6 +33,7 @@ from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
 from regard.machine import Machine, keep_freed_memory
+from regard.metrics.resample import Weighable, intervals
 from regard.models import EncodingConfig
 from regard.models.height import freeze, rates
 from regard.models.lora import adapt, merged
@@ -114,11 +115,15 @@ class Run:
         """Score the test data; draw the report; last, write the model folder, which says that all is done."""
         recipe, training = self.recipe, self.training
         scored = {"valid": event.metrics}
+        sure: dict[str, Any] = {}
         if self.test is not None:
-            scored["test"], _ = training.score(self.test, thorough=True)
+            scored["test"], tally = training.score(self.test, thorough=True)
+            if isinstance(tally, Weighable):
+                sure["test"] = intervals(tally)
         metrics = {
             "format_version": 1,
             "scores": scored,
+            "intervals": sure,
             "signatures": event.signatures,
             "step": event.step,
             "minutes": round(event.seconds / 60, 2),

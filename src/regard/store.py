@@ -8,6 +8,7 @@ README.md           the model card
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -126,13 +127,21 @@ def _metrics(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     metrics = read_json(path)
-    scores = metrics.get("scores", {})
-    if not isinstance(scores, dict) or not all(
-        isinstance(split, dict) and all(isinstance(value, int | float | None) for value in split.values())
-        for split in scores.values()
-    ):
+    if not _by_split(metrics.get("scores", {}), lambda value: isinstance(value, int | float | None)):
         raise CheckpointError(f"{path}: damaged, its scores are not numbers by split")
+    if not _by_split(metrics.get("intervals", {}), _is_range):
+        raise CheckpointError(f"{path}: damaged, its intervals are not pairs of numbers by split")
     return metrics
+
+
+def _by_split(found: Any, is_right: Callable[[Any], bool]) -> bool:
+    return isinstance(found, dict) and all(
+        isinstance(split, dict) and all(map(is_right, split.values())) for split in found.values()
+    )
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and [isinstance(end, int | float) for end in value] == [True, True]
 
 
 def _check_size(path: Path, model: nn.Module) -> None:
@@ -167,11 +176,15 @@ def model_card(
         "",
         "## Scores",
         "",
-        "| split | metric | value |",
-        "|---|---|---|",
+        "| split | metric | value | 95 % interval |",
+        "|---|---|---|---|",
     ]
     for split, scores in metrics.get("scores", {}).items():
-        lines += [f"| {split} | {name} | {value:.4g} |" for name, value in scores.items()]
+        sure = metrics.get("intervals", {}).get(split, {})
+        for name, value in scores.items():
+            within = " to ".join(f"{end:.4g}" for end in sure.get(name, ()))
+            shown = "∞" if value is None else f"{value:.4g}"
+            lines.append(f"| {split} | {name} | {shown} | {within} |")
     lines += ["", *(f"`{name}`: {signature}" for name, signature in metrics.get("signatures", {}).items())]
     return "\n".join(lines) + "\n"
 

@@ -37,8 +37,8 @@ MAY_IMPORT = {
     # what it means to everybody but its training
     "kinds": "tasks data machine tags errors",
     # what sees a problem only through the Task protocol
-    "training": "linear tasks.task data.batching data.examples data.ahead machine durable plain config"
-    " errors",
+    "training": "linear tasks.task metrics.resample data.batching data.examples data.ahead machine durable"
+    " plain config errors",
     "explain": "tasks.task data.source data.tokenizer decode.tree attention.tap plain errors",
     # what joins them
     "recipe": "models tasks training.config data config errors",
@@ -51,10 +51,11 @@ MAY_IMPORT = {
     "lock": "errors",
     "identity": "recipe data.fingerprint durable errors",
     "corpus": "recipe tasks data lock errors",
-    "run": "recipe corpus begin encoder report store models machine tasks training data durable"
-    " identity lock errors",
+    "run": "recipe corpus begin encoder report store models machine tasks metrics.resample training data"
+    " durable identity lock errors",
     "fast": "export tasks models decode data.source errors",
-    "api": "recipe store run fast follow models tasks decode training explain export data errors",
+    "api": "recipe store run fast follow models tasks metrics.resample decode training explain export data"
+    " errors",
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",
@@ -68,7 +69,7 @@ MAY_IMPORT = {
     "serve": "regard api decode kinds data.source explain.assets explain.page config plain errors"
     " __version__",
     "cli": "regard api describe embed report doctor sniff draft kinds export importing machine serve recipe"
-    " tasks.task data errors __version__ training.stopping training.ranks plain"
+    " tasks.task metrics.resample data errors __version__ training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }

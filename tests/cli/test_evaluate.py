@@ -1,4 +1,6 @@
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,12 @@ def test_the_recipe_knows_the_test_data(call: Call, translator: Path) -> None:
     assert found["rows"] == 5
     assert found["scores"] == pytest.approx(stored["scores"]["test"])
     assert found["signatures"] == stored["signatures"]
+    assert found["intervals"] == stored["intervals"]["test"]
+    assert set(found["intervals"]) == {"bleu", "chrf"}
     shown = call("eval", translator).stdout
     assert "5 rows" in shown
-    assert f"bleu {found['scores']['bleu']:.2f}" in shown
+    low, high = found["intervals"]["bleu"]
+    assert f"bleu {found['scores']['bleu']:.2f} [{low:.2f}, {high:.2f}]" in shown
     assert f"bleu: {found['signatures']['bleu']}" in shown
 
 
@@ -69,3 +74,32 @@ def test_a_run_without_test_data(call: Call, classifier: Path) -> None:
     result = call("eval", classifier)
     assert result.exit_code == 2
     assert "its recipe has no test data; say which: regard eval" in result.stderr
+
+
+def test_two_runs_are_compared_on_the_same_rows(call: Call, translator: Path, home: Path) -> None:
+    """The second is known by being a folder, wherever it stands among the files."""
+    shutil.copytree(translator, home / "other")
+    write_pairs(home / "new.tsv", 7)
+    arguments = ("eval", translator, "new.tsv", "other", "beam=1")
+    found = json.loads(call(*arguments, "--json").stdout)
+    assert list(found["runs"]) == [str(translator), "other"]
+    assert found["files"] == ["new.tsv"]
+    alone = json.loads(call("eval", translator, "new.tsv", "beam=1", "--json").stdout)
+    assert found["runs"]["other"] | {"files": ["new.tsv"]} == alone
+    assert found["differences"]["bleu"] == {"difference": 0, "interval": [0, 0], "p": 1}
+    shown = call(*arguments).stdout
+    assert "7 rows" in shown
+    assert re.search(r"chrf .*\+0\.00 \[\+0\.00, \+0\.00\] +1\.0000", shown)
+
+
+def test_what_cannot_be_compared(call: Call, translator: Path, classifier: Path, home: Path) -> None:
+    (home / "empty").mkdir()
+    for others, said in (
+        ([translator], "a run is compared with another, not with itself"),
+        ([classifier, home / "empty"], "empty: two runs are compared at a time; leave out all others"),
+        ([home / "empty"], "empty: not a trained model of regard (no config.json)"),
+        ([classifier], "its task is classify, that of"),
+    ):
+        result = call("eval", translator, *others)
+        assert (result.exit_code, result.stdout) == (2, ""), said
+        assert said in result.stderr

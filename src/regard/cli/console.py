@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from regard.plain import finite, printable
+
+Interval = Sequence[float]
+"""A lower end and an upper one."""
 
 OUT = Console(highlight=False)
 ERR = Console(highlight=False, stderr=True)
@@ -62,13 +65,29 @@ def shortened(text: str, limit: int = 24) -> str:
     return text if cell_len(text) <= limit else set_cell_size(text, limit - 1) + "…"
 
 
-def scores(by_split: dict[str, dict[str, float]], *, console: Console = OUT) -> None:
-    """One line a split: `test  loss 2.113  bleu 14.20  chrf 33.10`."""
+def scores(
+    by_split: Mapping[str, Mapping[str, float | None]],
+    intervals: Mapping[str, Mapping[str, Interval]] | None = None,
+    *,
+    console: Console = OUT,
+) -> None:
+    """One line a split: `test  loss 2.113  bleu 14.20 [12.90, 15.50]  chrf 33.10 [32.00, 34.30]`."""
 
-    def shown(metrics: dict[str, float]) -> str:
-        return "  ".join(f"{name} {value:.{3 if name == 'loss' else 2}f}" for name, value in metrics.items())
+    def shown(split: str, metrics: Mapping[str, float | None]) -> str:
+        known = (intervals or {}).get(split, {})
+        return "  ".join(f"{name} {score(name, value, known.get(name))}" for name, value in metrics.items())
 
-    facts(((split, shown(metrics)) for split, metrics in by_split.items()), console=console)
+    facts(((split, shown(split, metrics)) for split, metrics in by_split.items()), console=console)
+
+
+def score(metric: str, value: float | None, interval: Interval | None = None, sign: str = "") -> str:
+    """With how far it can be trusted, where that is known: `14.20 [12.90, 15.50]`. JSON has no infinity."""
+    form = f"{sign}.{3 if metric == 'loss' else 2}f"
+    if value is None:
+        return "∞"
+    if interval is None:
+        return format(value, form)
+    return f"{value:{form}} [{interval[0]:{form}}, {interval[1]:{form}}]"
 
 
 @contextmanager

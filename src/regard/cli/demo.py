@@ -38,7 +38,7 @@ def demo(
     console.line("Chinese → English, from 27,153 sentence pairs of tatoeba.org (CC BY 2.0 FR)", "bold")
     trained = regard.train(recipe)
     console.OUT.print()
-    console.scores(trained.metrics["scores"])
+    console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
     console.OUT.print()
     sentences = list(_sentences(recipe))
     for row in sentences:

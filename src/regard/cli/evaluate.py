@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -7,8 +7,12 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Others, Run, columns, files_and_settings
+from regard.cli.compare import SURE, compare, refuse_strangers, told
 from regard.errors import RunError
 from regard.plain import printable
+
+if TYPE_CHECKING:
+    from regard import Evaluation
 
 
 def evaluate(
@@ -16,9 +20,9 @@ def evaluate(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="FILES|KEY=VALUE",
-            help="Data laid out as for training, by default the recipe's test split; "
-            "and settings of the search, such as beam=5.",
+            metavar="RUN_B|FILES|KEY=VALUE",
+            help="Another run, to be compared with the first on the same rows; data laid out as for "
+            "training, by default the recipe's test split; and settings of the search, such as beam=5.",
         ),
     ] = None,
     where: Annotated[
@@ -28,38 +32,54 @@ def evaluate(
     others: Others = None,
     json: AsJson = False,
 ) -> None:
-    """Score a model on data whose answers are known."""
+    """Score a model on data whose answers are known, alone or against another."""
     import regard
 
-    files, search = files_and_settings(arguments or ())
-    trained = regard.load(run, *(others or ()))
+    given, search = files_and_settings(arguments or ())
+    rival, files = _rival_and_files(run, given)
+    models = {str(run): regard.load(run, *(others or ()))}
+    if rival is not None:
+        models[str(rival)] = regard.load(rival)
+        refuse_strangers(models)
     layout = _layout(run, files)
     files = files or layout.pop("files")
     if where is not None:
         layout["columns"] = columns(where)
-    with console.progress("scoring", None) as tick:
-        found = trained.evaluate(files, **layout, tick=tick, **search)
-    if json:
-        console.write_json(
-            {
-                "files": files,
-                "rows": found.n_examples,
-                "scores": found.metrics,
-                "signatures": found.signatures,
-            }
-            | ({"by_kind": found.by_kind} if found.by_kind else {})
-        )
-        return
+    found = {}
+    for name, trained in models.items():
+        with console.progress(f"scoring {name}", None) as tick:
+            found[name] = trained.evaluate(files, **layout, tick=tick, **search)
+    if rival is not None:
+        compare(files, found, as_json=json)
+    elif json:
+        console.write_json({"files": files} | told(found[str(run)]))
+    else:
+        _show(files, found[str(run)])
+
+
+def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:
+    """Data is never a folder, and a run always is."""
+    runs = [Path(name) for name in given if Path(name).is_dir()]
+    if len(runs) > 1:
+        raise RunError(f"{runs[1]}: two runs are compared at a time; leave out all others")
+    if run in runs:
+        raise RunError(f"{run}: a run is compared with another, not with itself")
+    return next(iter(runs), None), [name for name in given if not Path(name).is_dir()]
+
+
+def _show(files: list[str], found: "Evaluation") -> None:
     console.line(f"{', '.join(files)}: {found.n_examples:,} rows")
-    console.scores({"": found.metrics})
+    console.scores({"": found.metrics}, {"": found.intervals})
+    if found.intervals:
+        console.line(SURE, "dim")
     for name, signature in found.signatures.items():
         console.line(f"{name}: {signature}", "dim")
     if found.by_kind:
         console.OUT.print()
-        console.OUT.print(_table(found.by_kind))
+        console.OUT.print(_kinds(found.by_kind))
 
 
-def _table(by_kind: dict[str, dict[str, float]]) -> Table:
+def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:
     """A row for each kind: `LOC  f1 91.20  precision …  n 120`."""
     names = list(next(iter(by_kind.values())))
     table = Table(box=None, pad_edge=False, header_style="dim")

@@ -16,7 +16,7 @@ def info(run: Run, json: AsJson = False) -> None:
     console.facts(_facts(found))
     if found["finished"]:
         console.OUT.print()
-        console.scores(found["training"]["scores"])
+        console.scores(found["training"]["scores"], found["training"].get("intervals"))
     console.OUT.print()
     console.facts((console.size(n_bytes).rjust(7), name) for name, n_bytes in _summed(found["files"]).items())
 

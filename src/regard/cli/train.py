@@ -36,7 +36,7 @@ def train(
         raise typer.Exit(128 + stopped.signum) from None
     if not is_first():
         return
-    console.scores(trained.metrics["scores"])
+    console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
     console.OUT.print()
     next_commands(described.run)
 

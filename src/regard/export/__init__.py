@@ -145,7 +145,7 @@ class _Job:
         tokenize, references = self.task.config.bleu_tokenize, self.references
 
         def scored(answers: Sequence[Answer]) -> float:
-            return TextTally(tokenize, [answer.text for answer in answers], references).metrics()["bleu"]
+            return TextTally.of(tokenize, [answer.text for answer in answers], references).metrics()["bleu"]
 
         return scored(found.answers_here), scored(found.answers_there)
 

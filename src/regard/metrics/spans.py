@@ -2,40 +2,33 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import numpy as np
+
+from regard.metrics.resample import Floats, Scores
 from regard.tags import Span, spans
 
 Sentences = Sequence[Sequence[str]]
+Count = tuple[int, int, int]
+"""Spans that are right, that were told, that are there."""
 
 
-@dataclass
-class Count:
-    hits: int = 0
-    told: int = 0
-    there: int = 0
-
-    def add(self, found: Counter[Span], wanted: Counter[Span]) -> None:
-        self.hits += (found & wanted).total()
-        self.told += found.total()
-        self.there += wanted.total()
-
-    def scores(self) -> dict[str, float]:
-        """Where there is nothing to find, to find nothing is right."""
-        both = self.told + self.there
-        return {
-            "f1": 2 * self.hits / both if both else 1.0,
-            "precision": self.hits / self.told if self.told else float(not self.there),
-            "recall": self.hits / self.there if self.there else 1.0,
-        }
+def span_counts(predicted: Sentences, gold: Sentences) -> Floats:
+    """Of every sentence a row: right, told, there."""
+    pairs = zip(predicted, gold, strict=True)
+    counts = [_count(Counter(spans(said)), Counter(spans(right))) for said, right in pairs]
+    return np.array(counts, np.float64).reshape(-1, 3)
 
 
-def span_f1(predicted: Sentences, gold: Sentences) -> dict[str, float]:
-    """Over all sentences together, as conlleval counts."""
-    count = Count()
-    for said, right in zip(predicted, gold, strict=True):
-        count.add(Counter(spans(said)), Counter(spans(right)))
-    return count.scores()
+def span_scores(counts_R3: Floats) -> Scores:
+    """Of sums over sentences, as conlleval has it. With nothing to find, to find nothing is right."""
+    hits_R, told_R, there_R = counts_R3.T
+    both_R = told_R + there_R
+    return {
+        "f1": np.where(both_R > 0, 2 * hits_R / np.maximum(both_R, 1), 1.0),
+        "precision": np.where(told_R > 0, hits_R / np.maximum(told_R, 1), there_R == 0),
+        "recall": np.where(there_R > 0, hits_R / np.maximum(there_R, 1), 1.0),
+    }
 
 
 def by_kind(
@@ -43,12 +36,20 @@ def by_kind(
 ) -> dict[str, dict[str, float]]:
     """The same for each kind of span, with `n`, how many there are; where tags mark none, for each tag."""
     cut = spans if marks_spans else _words
-    counts: dict[str, Count] = defaultdict(Count)
+    counts: dict[str, Floats] = defaultdict(lambda: np.zeros((1, 3)))
     for said, right in zip(predicted, gold, strict=True):
         found, wanted = Counter(cut(said)), Counter(cut(right))
         for kind in {span.kind for span in (*found, *wanted)}:
-            counts[kind].add(_of(found, kind), _of(wanted, kind))
-    return {kind: counts[kind].scores() | {"n": counts[kind].there} for kind in sorted(counts)}
+            counts[kind] += _count(_of(found, kind), _of(wanted, kind))
+    return {
+        kind: {name: float(score) for name, (score,) in span_scores(counts[kind]).items()}
+        | {"n": int(counts[kind][0, 2])}
+        for kind in sorted(counts)
+    }
+
+
+def _count(found: Counter[Span], wanted: Counter[Span]) -> Count:
+    return (found & wanted).total(), found.total(), wanted.total()
 
 
 def _words(tags: Sequence[str]) -> Iterable[Span]:

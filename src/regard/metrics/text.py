@@ -1,25 +1,49 @@
-"""BLEU and chrF by sacrebleu, with their signatures, so that the numbers can be compared with others'."""
+"""BLEU and chrF by sacrebleu, with their signatures, so that the numbers can be compared with others'.
+
+sacrebleu counts each pair of sentences and scores the sum of the counts. The two steps are apart here, as in
+its own tests of significance: what was counted once is scored for every draw.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+
+from regard.metrics.resample import Floats
 
 BleuTokenizer = Literal["13a", "zh", "char", "intl", "none"]
 """Those of sacrebleu that need no further library and no download."""
 
+Metric = BLEU | CHRF
+Counts = list[list[int]]
+"""Of every pair of sentences."""
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenize: BleuTokenizer) -> tuple[float, str]:
-    """Corpus BLEU, 0 to 100, and the sacrebleu signature."""
+
+def bleu(tokenize: BleuTokenizer) -> Metric:
+    """Corpus BLEU, 0 to 100."""
     # force: text that is tokenised already is scored as it is, by the recipe's choice
-    metric = BLEU(tokenize=tokenize, force=True)
-    score = metric.corpus_score(list(hypotheses), [list(references)])
-    return float(score.score), str(metric.get_signature())
+    return BLEU(tokenize=tokenize, force=True)
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[float, str]:
+def chrf() -> Metric:
     """Corpus chrF, 0 to 100: character n-grams, so it needs no tokeniser."""
-    metric = CHRF()
-    score = metric.corpus_score(list(hypotheses), [list(references)])
-    return float(score.score), str(metric.get_signature())
+    return CHRF()
+
+
+def counted(metric: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
+    found: Counts = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+    return found
+
+
+def scored(metric: Metric, sums_RS: Floats) -> Floats:
+    """The score of each row of summed counts."""
+    scores = (metric._compute_score_from_stats(sums).score for sums in sums_RS.tolist())
+    return np.fromiter(scores, np.float64, len(sums_RS))
+
+
+def signature(metric: Metric) -> str:
+    """How it is computed, with one reference each."""
+    metric.corpus_score([""], [[""]])  # it will not tell before it has scored something
+    return str(metric.get_signature())

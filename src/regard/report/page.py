@@ -91,13 +91,23 @@ def _tiles(history: History) -> str:
     if not scores and history.metric:
         best = max(value for _, value in history.validated(history.metric))
         scores = {"valid": {history.metric: best}}
+    sure = history.model.get("intervals") or {}
     tiles = [
-        f'<div class="tile"><b>{value:.2f}</b><span>{_plain(f"{name} · {split}")}</span></div>'
+        f'<div class="tile"><b>{value:.2f}</b><span>{_plain(f"{name} · {split}")}</span>'
+        f"{_within(sure.get(split, {}).get(name))}</div>"
         for split, metrics in scores.items()
         for name, value in metrics.items()
         if isinstance(value, int | float)
     ]
     return "".join(tiles)
+
+
+def _within(interval: Any) -> str:
+    """Where 95 % of the scores on other data of the same kind would lie."""
+    match interval:
+        case (int() | float() as low, int() | float() as high):
+            return f"<span>95 %: {low:.2f} – {high:.2f}</span>"
+    return ""
 
 
 def _chart(name: str, curves: list[Curve], history: History) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +21,8 @@ from regard.data.source import Row
 from regard.data.tokenizer import PAD, Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
-from regard.metrics.classify import accuracy, macro_f1
+from regard.metrics.classify import Weigh, one_label
+from regard.metrics.resample import plainly
 from regard.models.dims import Dims
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, without_each
 
@@ -87,11 +89,19 @@ class LabelTally:
     def __add__(self, other: "LabelTally") -> "LabelTally":
         return LabelTally(self.predicted + other.predicted, self.gold + other.gold)
 
+    @property
+    def truth(self) -> list[str]:
+        return self.gold
+
+    def taken(self, places: Sequence[int]) -> "LabelTally":
+        return LabelTally([self.predicted[place] for place in places], [self.gold[place] for place in places])
+
+    @cached_property
+    def weighed(self) -> Weigh:
+        return one_label(self.predicted, self.gold)
+
     def metrics(self) -> dict[str, float]:
-        return {
-            "accuracy": 100 * accuracy(self.predicted, self.gold),
-            "macro_f1": 100 * macro_f1(self.predicted, self.gold),
-        }
+        return plainly(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

@@ -1,15 +1,18 @@
 """Stretches of text in batches, what continues them, and what they cost: the values of language_model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.metrics.language import foretold
+from regard.metrics.resample import Floats, Scores, plainly
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,24 @@ class BlockTally:
     def n_tokens(self) -> int:
         return sum(self.tokens)
 
+    @property
+    def truth(self) -> list[tuple[int, int]]:
+        """Blocks of another vocabulary are other blocks."""
+        return list(zip(self.tokens, self.characters, strict=True))
+
+    def taken(self, places: Sequence[int]) -> "BlockTally":
+        return BlockTally(
+            [self.nats[place] for place in places],
+            [self.tokens[place] for place in places],
+            [self.characters[place] for place in places],
+        )
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        sums_R3 = weights_RN @ np.array([self.nats, self.tokens, self.characters]).T
+        return foretold(*sums_R3.T)
+
     def metrics(self) -> dict[str, float]:
-        return foretold(sum(self.nats), self.n_tokens, sum(self.characters))
+        return plainly(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

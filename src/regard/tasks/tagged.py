@@ -1,11 +1,15 @@
 """What a tagger answers, and how its answers are scored."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from regard import tags
-from regard.metrics.spans import by_kind, span_f1
+from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.spans import by_kind, span_counts, span_scores
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,32 @@ class TagTally:
     def __add__(self, other: "TagTally") -> "TagTally":
         return TagTally(self.marks_spans, self.predicted + other.predicted, self.gold + other.gold)
 
+    @property
+    def truth(self) -> list[tuple[str, ...]]:
+        return self.gold
+
+    def taken(self, places: Sequence[int]) -> "TagTally":
+        predicted, gold = ([part[place] for place in places] for part in (self.predicted, self.gold))
+        return TagTally(self.marks_spans, predicted, gold)
+
+    @cached_property
+    def _words_N2(self) -> Floats:
+        """Of every sentence: words with the right tag, and words."""
+        pairs = zip(self.predicted, self.gold, strict=True)
+        right = [sum(map(str.__eq__, said, wanted)) for said, wanted in pairs]
+        return np.array([right, list(map(len, self.gold))], np.float64).T
+
+    @cached_property
+    def _spans_N3(self) -> Floats:
+        return span_counts(self.predicted, self.gold)
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        right_R, words_R = (weights_RN @ self._words_N2).T
+        found = span_scores(weights_RN @ self._spans_N3) if self.marks_spans else {}
+        return {name: 100 * value for name, value in (found | {"accuracy": right_R / words_R}).items()}
+
     def metrics(self) -> dict[str, float]:
-        pairs = [
-            pair for both in zip(self.predicted, self.gold, strict=True) for pair in zip(*both, strict=True)
-        ]
-        right = sum(said == wanted for said, wanted in pairs)
-        found = span_f1(self.predicted, self.gold) if self.marks_spans else {}
-        return {name: 100 * value for name, value in (found | {"accuracy": right / len(pairs)}).items()}
+        return plainly(self)
 
     def signatures(self) -> dict[str, str]:
         return {"f1": "spans right in place and kind, over all sentences"} if self.marks_spans else {}

@@ -1,12 +1,15 @@
 """translate: a text in one language in, the same in another out."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 from torch import nn
 
-from regard.metrics.text import BleuTokenizer, bleu, chrf
+from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.text import BleuTokenizer, Counts, bleu, chrf, counted, scored, signature
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 
@@ -20,26 +23,52 @@ class TranslateConfig(Seq2SeqConfig):
 
 @dataclass(frozen=True)
 class TextTally:
+    """`bleu` and `chrf` are what these count in every pair of texts."""
+
     tokenize: BleuTokenizer
-    hypotheses: list[str] = field(default_factory=list)
-    references: list[str] = field(default_factory=list)
+    hypotheses: list[str]
+    references: list[str]
+    bleu: Counts
+    chrf: Counts
+
+    @classmethod
+    def of(cls, tokenize: BleuTokenizer, hypotheses: list[str], references: list[str]) -> "TextTally":
+        counts = (counted(metric, hypotheses, references) for metric in (bleu(tokenize), chrf()))
+        return cls(tokenize, hypotheses, references, *counts)
 
     def __add__(self, other: "TextTally") -> "TextTally":
         return TextTally(
-            self.tokenize, self.hypotheses + other.hypotheses, self.references + other.references
+            self.tokenize,
+            self.hypotheses + other.hypotheses,
+            self.references + other.references,
+            self.bleu + other.bleu,
+            self.chrf + other.chrf,
         )
 
-    def metrics(self) -> dict[str, float]:
+    @property
+    def truth(self) -> list[str]:
+        return self.references
+
+    def taken(self, places: Sequence[int]) -> "TextTally":
+        return TextTally(
+            self.tokenize,
+            [self.hypotheses[place] for place in places],
+            [self.references[place] for place in places],
+            [self.bleu[place] for place in places],
+            [self.chrf[place] for place in places],
+        )
+
+    def weighed(self, weights_RN: Floats) -> Scores:
         return {
-            "bleu": bleu(self.hypotheses, self.references, self.tokenize)[0],
-            "chrf": chrf(self.hypotheses, self.references)[0],
+            "bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64)),
+            "chrf": scored(chrf(), weights_RN @ np.array(self.chrf, np.float64)),
         }
 
+    def metrics(self) -> dict[str, float]:
+        return plainly(self)
+
     def signatures(self) -> dict[str, str]:
-        return {
-            "bleu": bleu(self.hypotheses, self.references, self.tokenize)[1],
-            "chrf": chrf(self.hypotheses, self.references)[1],
-        }
+        return {"bleu": signature(bleu(self.tokenize)), "chrf": signature(chrf())}
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         return {}
@@ -52,7 +81,7 @@ class Translate(Seq2Seq[TranslateConfig]):
     metric: ClassVar[str] = "bleu"
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
-        return TextTally(
+        return TextTally.of(
             self.config.bleu_tokenize,
             self.written(model, batch, thorough=thorough),
             [example.row.fields["target"] for example in batch.examples],

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
+from regard.metrics.resample import Weighable
 from regard.tasks.task import Priced, Tally, Task, evaluating
 
 
@@ -20,10 +22,14 @@ def evaluate(
     batch_tokens: int = 4096,
     tick: Callable[[int], None] = lambda done: None,
 ) -> tuple[dict[str, float], Tally]:
-    """Metrics by name ("loss" is per token or text, not smoothed), and the tally they came from."""
+    """Metrics by name ("loss" is per token or text, not smoothed), and the tally they came from.
+
+    Where it can be weighed, it is in the order of the examples: others may have been batched otherwise.
+    """
     sizes = [task.size(example) for example in examples]
     losses: dict[str, float] = {}
     counts: dict[str, int] = {}
+    order: list[int] = []
     tally: Tally | None = None
     with evaluating(model):
         for indices in sorted_batches(sizes, batch_tokens, task.rows_together):
@@ -35,8 +41,11 @@ def evaluate(
                 for name, count in batch.counts.items():
                     losses[name] = losses.get(name, 0.0) + float(loss.shown[name])
                     counts[name] = counts.get(name, 0) + count
+            order += indices
             tick(len(indices))
     assert tally is not None, "nothing to evaluate"
+    if isinstance(tally, Weighable):
+        tally = tally.taken(np.argsort(order).tolist())
     if isinstance(tally, Priced):
         return tally.metrics(), tally
     loss_sum = sum(losses[name] / counts[name] for name in losses)

@@ -1,0 +1,68 @@
+"""Two models on the same rows, side by side: what `regard eval RUN_A RUN_B` prints."""
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from regard.cli import console
+from regard.errors import RunError
+from regard.plain import printable
+
+if TYPE_CHECKING:
+    from regard import Evaluation, Trained
+    from regard.metrics.resample import Difference
+
+SURE = "[…] holds 95 % of the scores that other data of the same kind would give: 2,000 draws of the rows"
+CHANCE = "p: how often the two differ as much when they exchange answers at random, in 2,000 trials"
+
+
+def refuse_strangers(models: "dict[str, Trained]") -> None:
+    (run, first), (name, second) = models.items()
+    if second.task.kind != first.task.kind:
+        raise RunError(
+            f"{name}: its task is {second.task.kind}, that of {run} is {first.task.kind}; "
+            "only runs of the same task are compared"
+        )
+
+
+def compare(files: list[str], found: "dict[str, Evaluation]", *, as_json: bool) -> None:
+    one, other = found.values()
+    differences = one.against(other)
+    if as_json:
+        apart = {
+            name: {"difference": of.value, "interval": of.interval, "p": of.p}
+            for name, of in differences.items()
+        }
+        runs = {name: told(own) for name, own in found.items()}
+        console.write_json({"files": files, "runs": runs, "differences": apart})
+        return
+    console.line(f"{', '.join(files)}: {one.n_examples:,} rows")
+    console.OUT.print(_table(found, differences))
+    console.line(SURE, "dim")
+    console.line(CHANCE, "dim")
+
+
+def told(found: "Evaluation") -> dict[str, Any]:
+    """For JSON."""
+    scored = {
+        "rows": found.n_examples,
+        "scores": found.metrics,
+        "intervals": found.intervals,
+        "signatures": found.signatures,
+    }
+    return scored | ({"by_kind": found.by_kind} if found.by_kind else {})
+
+
+def _table(found: "dict[str, Evaluation]", differences: "dict[str, Difference]") -> Table:
+    """A row for each metric: `accuracy  81.20 [79.40, 83.00]  80.10 […]  +1.10 [-0.60, +2.80]  0.2134`."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    for name in (*found, "difference", "p"):
+        table.add_column(Text(printable(name)), justify="right")
+    for metric, apart in differences.items():
+        scores = [console.score(metric, own.metrics[metric], own.intervals[metric]) for own in found.values()]
+        table.add_row(
+            metric, *scores, console.score(metric, apart.value, apart.interval, "+"), f"{apart.p:.4f}"
+        )
+    return table
