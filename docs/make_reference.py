@@ -15,6 +15,7 @@ from regard.decode import DecodeConfig
 from regard.layers.block import BlockConfig
 from regard.models import (
     BertConfig,
+    BertPretrainingConfig,
     ClassifierConfig,
     GPTConfig,
     RNNConfig,
@@ -26,8 +27,15 @@ from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig,
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
-from regard.tasks import ClassifyConfig, LanguageModelConfig, TagConfig, TranslateConfig
+from regard.tasks import (
+    ClassifyConfig,
+    LanguageModelConfig,
+    PretrainConfig,
+    TagConfig,
+    TranslateConfig,
+)
 from regard.tasks.language_model import ContinueConfig
+from regard.tasks.pretrain import PretrainTokenizer
 from regard.training.config import TrainConfig
 
 PAGE = Path(__file__).with_name("recipe.md")
@@ -54,9 +62,20 @@ SECTIONS = (
     Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
     Section('`[task]` with `kind = "language_model"`', LanguageModelConfig, "A text in, how it goes on out."),
     Section(
+        '`[task]` with `kind = "pretrain"`',
+        PretrainConfig,
+        "Documents in, an encoder out; and a text with blanks in, what fills them out.",
+    ),
+    Section(
         "`[task.tokenizer]`",
         TokenizerConfig,
         'Learnt from the training data; every task has one. Of a language model `space` is `"kept"`.',
+    ),
+    Section(
+        "`[task.tokenizer]` of `pretrain`",
+        PretrainTokenizer,
+        "It has all of the above but other kinds; this begins otherwise.",
+        ("lowercase",),
     ),
     Section("`[task.decode]`", DecodeConfig, "How a translator searches."),
     Section(
@@ -85,6 +104,11 @@ SECTIONS = (
     Section('`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`."),
     Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
+    Section(
+        '`[model]` with `kind = "bert_pretraining"`',
+        BertPretrainingConfig,
+        "For `pretrain`; its encoder is a `bert`.",
+    ),
     Section(
         '`[model.encoder]` with `kind = "rnn"`',
         RNNEncoderConfig,
@@ -146,6 +170,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "label_smoothing": "share of the target probability spread evenly over the vocabulary",
         "decode": "how a text is continued",
     },
+    PretrainConfig: {"tokenizer": "how text becomes pieces"},
     GPTConfig: {
         "n_layers": "stacked",
         "activation": "as above",

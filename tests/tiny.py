@@ -16,6 +16,7 @@ from regard.api import Trained
 from regard.data.source import Row
 from regard.data.tokenizer import EOS
 from regard.models import (
+    BertPretrainingConfig,
     ClassifierConfig,
     Dims,
     GPTConfig,
@@ -63,6 +64,11 @@ def classifier(kind: str, pooling: str = "attention", **changes: Any) -> Classif
 def tagger(kind: str, *, crf: bool = True, **changes: Any) -> TaggerConfig:
     encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind] | changes
     return TaggerConfig.model_validate({"encoder": encoder, "crf": crf, "dropout": 0.0})
+
+
+def to_pretrain(**changes: Any) -> BertPretrainingConfig:
+    encoder = {"kind": "bert", "dropout": 0.0} | ENCODERS["bert"] | {"max_positions": 24} | changes
+    return BertPretrainingConfig.model_validate({"encoder": encoder})
 
 
 def stirred(model: nn.Module) -> nn.Module:
@@ -219,6 +225,40 @@ def continuing(folder: Path, *, documents: str = "files", **train: Any) -> regar
             "data": data,
             "model": gpt(dropout=0.1).model_dump(),
             "train": {"max_steps": 4, "batch_tokens": 60, "warmup": 3, "log_every": 1, "device": "cpu"}
+            | train,
+        }
+    )
+
+
+def storied(folder: Path, n_documents: int, name: str = "train", *, longest: int = 5, seed: int = 1) -> str:
+    """Documents of sentences a line, blank lines between: each sentence counts on from the one before."""
+    rng = random.Random(f"{name} {seed}")
+    documents = []
+    for _ in range(n_documents):
+        first, n_sentences = rng.randrange(len(WORDS)), rng.randint(1, longest)
+        lines = [
+            " ".join(WORDS[(first + number + n) % len(WORDS)] for n in range(rng.randint(2, 4))) + "."
+            for number in range(n_sentences)
+        ]
+        documents.append("\n".join(lines))
+    path = folder / f"{name}.txt"
+    path.write_text("\n\n".join(documents) + "\n", "utf-8")
+    return str(path)
+
+
+def pretraining(folder: Path, **train: Any) -> regard.Recipe:
+    data = {"train": storied(folder, 61), "test": storied(folder, 11, "test")}
+    return regard.Recipe.parse(
+        {
+            "run": str(folder / "run"),
+            "task": {
+                "kind": "pretrain",
+                "max_length": 21,
+                "tokenizer": {"vocab_size": 200, "min_frequency": 1},
+            },
+            "data": data,
+            "model": to_pretrain(dropout=0.1).model_dump(),
+            "train": {"max_steps": 4, "batch_tokens": 120, "warmup": 3, "log_every": 1, "device": "cpu"}
             | train,
         }
     )

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
-from regard.data.packed import scored
+from regard.data.layout import scored
 from regard.data.source import Asked, Column, read_rows, rows_of
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean

@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from regard.data.vocabulary import TokenizerConfig
 from regard.encoder import PART, Encoder, read_encoder
 from regard.errors import RecipeError
 from regard.models import EncoderConfig, EncodingConfig
@@ -27,7 +26,7 @@ def settled(recipe: Recipe, begins: Encoder | None) -> Recipe:
     if begins is None:
         return recipe
     assert isinstance(recipe.model, EncodingConfig)
-    if recipe.task.tokenizer != TokenizerConfig():
+    if recipe.task.tokenizer != type(recipe.task.tokenizer)():
         raise RecipeError(f"task.tokenizer: the vocabulary is that of {begins.folder}; leave this out")
     told = recipe.model_dump(mode="json")
     told["model"]["encoder"] = _agreed(recipe.model, begins).model_dump(mode="json")

@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.data import examples
 from regard.data.examples import Examples
-from regard.data.packed import layout, refuse_short, scored
+from regard.data.layout import layout, refuse_unfit, scored
 from regard.data.source import Row, read_rows
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
@@ -69,7 +69,7 @@ class Corpus:
         """Which training rows are held out for validation."""
         if self.recipe.data.valid is not None:
             return None
-        return hold_out_every(sum(1 for _ in self.rows("train")))
+        return hold_out_every(self.rows("train"))
 
     def fit(self, tokenizer: Tokenizer | None = None) -> AnyTask:
         """The task with its labels and its vocabulary, learnt from the training rows unless given."""
@@ -96,7 +96,7 @@ class Corpus:
                 examples.write(task, rows, folder, name=name, kept_back=kept_back, tick=tick)
                 found = layout(task).open(task, folder)
         assert found is not None
-        refuse_short(found, task, name)
+        refuse_unfit(found, name)
         return found, folder
 
     def held_out(self, task: AnyTask, folder: Path) -> Sequence[Any]:
@@ -115,8 +115,9 @@ def fitted(recipe: Recipe, rows: Iterable[Row], tokenizer: Tokenizer | None = No
     return task
 
 
-def hold_out_every(n_rows: int) -> int:
-    return max(HELD_OUT, -(-n_rows // MOST_HELD_OUT))
+def hold_out_every(rows: Iterable[Row]) -> int:
+    """Parts of one document are held out together."""
+    return max(HELD_OUT, -(-sum(map(examples.closes, rows)) // MOST_HELD_OUT))
 
 
 def hold_out(train_rows: list[Row], *, by_end: bool = False) -> list[Row]:
@@ -125,7 +126,7 @@ def hold_out(train_rows: list[Row], *, by_end: bool = False) -> list[Row]:
     if by_end:
         train_rows[:] = examples.without_end(examples.before_end(train_rows), train_rows, held)
     else:
-        train_rows[:] = examples.without_every(hold_out_every(len(train_rows)), train_rows, held)
+        train_rows[:] = examples.without_every(hold_out_every(train_rows), train_rows, held)
     return held
 
 

@@ -27,7 +27,7 @@ from regard import durable, identity
 from regard.begin import begin, beginning, settled
 from regard.corpus import Corpus
 from regard.data.examples import Examples
-from regard.data.packed import layout
+from regard.data.layout import layout
 from regard.encoder import Encoder
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK

@@ -10,7 +10,8 @@ import pytest
 
 from regard.data.batching import START, Order
 from regard.data.examples import Examples, write
-from regard.data.packed import Packed, layout, refuse_short, scored
+from regard.data.layout import layout, scored
+from regard.data.packed import Packed, refuse_short
 from regard.data.source import Row
 from regard.data.tokenizer import EOS
 from regard.errors import DataError
@@ -93,4 +94,4 @@ def test_a_text_shorter_than_a_block_is_refused(task: LanguageModel) -> None:
     with pytest.raises(
         DataError, match=r"a\.txt: holds 5 pieces to learn from, a block has 7; give more text"
     ):
-        refuse_short(packed, task, "a.txt")
+        refuse_short(packed, "a.txt")

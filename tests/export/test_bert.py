@@ -16,7 +16,7 @@ from berts import PIECES, SHAPES, TEXTS, their_tokenizer, written
 from export.made import labeller, retensored, texts
 from regard.encoder import read_encoder
 from regard.errors import CheckpointError, RunError
-from regard.export import bert, export, hf_classifier
+from regard.export import bert, export, hf_bert
 from regard.importing import import_folder
 from tiny import classifier
 
@@ -172,7 +172,7 @@ def test_a_wrong_export_is_caught_and_removed(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RunError, match="does not answer as this model does"):
         export(task, model, config, tmp_path / "out", "hf", texts())
     assert list(tmp_path.iterdir()) == []
-    assert hf_classifier.correspondence is bert.correspondence
+    assert hf_bert.correspondence is bert.correspondence
 
 
 def edited(**changes: Any) -> Callable[[Path], None]:

@@ -14,7 +14,15 @@ from torch.func import functional_call
 from regard.attention import Trace, sites, tapped
 from regard.decode import Draw, Rules, beam, walk
 from regard.layers.heads import smoothed_cross_entropy
-from regard.models import ClassifierConfig, Dims, GPTConfig, RNNConfig, TaggerConfig, TransformerConfig
+from regard.models import (
+    BertPretrainingConfig,
+    ClassifierConfig,
+    Dims,
+    GPTConfig,
+    RNNConfig,
+    TaggerConfig,
+    TransformerConfig,
+)
 from regard.store import load_model, save_model
 from regard.tasks import (
     Classify,
@@ -26,9 +34,22 @@ from regard.tasks import (
     Translate,
     TranslateConfig,
 )
-from tiny import DIMS, JOINT, TAGS, Inputs, classifier, gpt, inputs, rnn, stirred, tagger, transformer
+from tiny import (
+    DIMS,
+    JOINT,
+    TAGS,
+    Inputs,
+    classifier,
+    gpt,
+    inputs,
+    rnn,
+    stirred,
+    tagger,
+    to_pretrain,
+    transformer,
+)
 
-Config = TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig
+Config = TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig | BertPretrainingConfig
 
 TRANSLATORS: dict[str, tuple[Config, Dims]] = {
     f"transformer-{position}-{norm}": (transformer(position=position, norm=norm), DIMS)
@@ -93,7 +114,8 @@ CONTINUERS |= {
     "gpt-untied-swiglu": (gpt(tie_embeddings=False, activation="swiglu", bias=False), JOINT),
     "gpt-post-multiquery": (gpt(norm="post", n_kv_heads=1), JOINT),
 }
-READERS = TRANSLATORS | CLASSIFIERS | TAGGERS
+PRETRAINED: dict[str, tuple[Config, Dims]] = {"bert-pretraining": (to_pretrain(), DIMS)}
+READERS = TRANSLATORS | CLASSIFIERS | TAGGERS | PRETRAINED
 MODELS = READERS | CONTINUERS
 LEGAL = ("B-LOC", "I-LOC", "O", "B-PER", "B-ORG", "I-ORG", "I-ORG")
 """As many tags as the longest input has words; so is every beginning of it."""
@@ -116,9 +138,18 @@ def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
         return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - at_BN.shape[1]))
     if isinstance(config, ClassifierConfig):
         return model(*given.texts)
+    if isinstance(config, BertPretrainingConfig):
+        return torch.cat(model(*hidden(given)), dim=1)
     if isinstance(config, GPTConfig):
         return model(given.target_BT).view(*given.target_BT.shape, -1)
     return model(*given.pairs).view(*given.target_BT.shape, -1)
+
+
+def hidden(given: Inputs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Two texts a row, of which the first piece is to be told."""
+    width = given.source_BK.shape[1]
+    segments_BT = (torch.arange(width) > 1).long().expand_as(given.source_BK)
+    return *given.texts, segments_BT, torch.arange(len(given.lengths_B)) * width
 
 
 def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
@@ -127,6 +158,9 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
         return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
     if isinstance(config, ClassifierConfig):
         return nn.functional.cross_entropy(model(*given.texts), given.target_BT[:, 0] % DIMS.classes)
+    if isinstance(config, BertPretrainingConfig):
+        (loss, _), scores_B2 = model(*hidden(given), smoothed_cross_entropy(given.source_BK[:, 0], 0.0))
+        return loss + nn.functional.cross_entropy(scores_B2, given.target_BT[:, 0] % 2)
     keep_BT = torch.arange(given.target_BT.shape[1]) < torch.tensor([5, 2, 1, 3])[:, None]
     labels_N = given.target_BT.roll(1, dims=1)[keep_BT]
     if isinstance(config, GPTConfig):
@@ -273,7 +307,7 @@ def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.tasks.language_model.Tokenizer", Vocabulary)
 
 
-@each(MODELS)
+@each({name: model for name, model in MODELS.items() if name not in PRETRAINED})
 @pytest.mark.usefixtures("_plain_vocabularies")
 def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: Path) -> None:
     model, given = made(config, dims)
@@ -324,7 +358,7 @@ def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
     def loss(seed: int) -> float:
         torch.manual_seed(seed)
         changes = {"dropout": 0.3}
-        if isinstance(config, ClassifierConfig | TaggerConfig):
+        if isinstance(config, ClassifierConfig | TaggerConfig | BertPretrainingConfig):
             changes["encoder"] = config.encoder.model_copy(update={"dropout": 0.3})
         model = config.model_copy(update=changes).build(dims).train()
         return loss_of(config, model, given).item()
@@ -416,6 +450,15 @@ NAMES: dict[str, tuple[Config, str]] = {
         tagger("rnn", n_layers=1),
         """encoder.embed.weight encoder.recurrent.network.{weight,bias}_{ih,hh}_l0{,_reverse}
         output.{weight,bias} crf.{begin_C,step_CC,end_C}""",
+    ),
+    "bert-pretraining": (
+        to_pretrain(n_layers=1),
+        """encoder.embed.weight encoder.embed.position.weight encoder.segment.weight
+        encoder.embed_norm.{weight,bias}
+        encoder.stack.layers.0.self.{q,k,v,o}.{weight,bias} encoder.stack.layers.0.self_norm.{weight,bias}
+        encoder.stack.layers.0.ff.{inner,outer}.{weight,bias} encoder.stack.layers.0.ff_norm.{weight,bias}
+        pooling.dense.{weight,bias} hidden.{weight,bias} hidden_norm.{weight,bias} output_bias
+        follows.{weight,bias}""",
     ),
     "bert": (
         classifier("bert", "pooler", n_layers=1),

@@ -16,7 +16,7 @@ import regard
 from hostile_texts import SENDABLE
 from pages import watch
 from served import Served, served
-from tiny import continuing
+from tiny import continuing, pretraining
 
 LABELS = ["<img src=x onerror=window.__pwned=1>", "</script><script>window.__pwned=1</script>"]
 
@@ -249,3 +249,16 @@ def test_a_text_is_continued(open_page, tmp_path: Path) -> None:
         assert page.locator("#output").text_content() == trained.predict("amber").text
         assert page.is_visible("#picture")
         assert page.is_visible("#search"), "it searches, so the search can be chosen"
+
+
+def test_blanks_are_filled(open_page, tmp_path: Path) -> None:
+    trained = regard.train(pretraining(tmp_path), quiet=True)
+    with served([tmp_path / "run"], tmp_path / "log") as running:
+        page = open_page(running)
+        ask(page, "amber [MASK] cedar")
+        filled = trained.predict("amber [MASK] cedar")
+        assert page.locator("#output").text_content() == filled.text
+        assert page.locator("#labels bdi").all_text_contents() == [
+            name for _, name, _ in filled.blanks[0].candidates
+        ]
+        assert page.is_visible("#picture")

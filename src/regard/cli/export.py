@@ -72,8 +72,8 @@ def _given(run: Path, inputs: str | None, roles: tuple[str, ...]) -> tuple[list[
     recipe = Recipe.read(path)
     files = recipe.data.valid or recipe.data.test or recipe.data.train
     rows = islice(read_rows(files, recipe.columns(), encoding=recipe.data.encoding), MOST_TEXTS)
-    texts, answers = zip(*([row.fields[role] for role in roles] for row in rows), strict=True)
-    return list(texts), list(answers)
+    texts, *answers = zip(*([row.fields[role] for role in roles] for row in rows), strict=True)
+    return list(texts), list(answers[0]) if answers else None
 
 
 def _table(report: "Report") -> Table:

@@ -34,7 +34,9 @@ def init(
     ],
     task: Annotated[
         str | None,
-        typer.Option(help="translate, classify, tag or language_model, where the files do not tell."),
+        typer.Option(
+            help="translate, classify, tag, language_model or pretrain, where the files do not tell."
+        ),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard import durable
+from regard.data.documents import goes_on
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
@@ -205,13 +206,20 @@ def held_out(folder: Path) -> list[Row]:
         return [Row(**json.loads(line)) for line in lines]
 
 
+def closes(row: Row) -> bool:
+    """Whether the next row is another document, and not a part of the same."""
+    return not any(map(goes_on, row.fields.values()))
+
+
 def without_every(n: int | None, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
-    """The rows but every n-th, which go to `kept_back`; all of them without a number."""
-    for number, row in enumerate(rows, 1):
+    """The rows but every n-th, with all its parts, which go to `kept_back`; all of them without a number."""
+    number = 1
+    for row in rows:
         if n is None or number % n:
             yield row
         else:
             kept_back.append(row)
+        number += closes(row)
 
 
 def before_end(rows: Iterable[Row]) -> int:

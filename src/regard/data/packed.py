@@ -4,7 +4,6 @@ The tokens form a ring, which the blocks of an epoch go round once from where (s
 begin anywhere, every token is foretold exactly once, and only one block is shorter. Nothing of this is held.
 """
 
-from collections.abc import Iterable
 from copy import copy
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -30,13 +29,14 @@ class Packed(Examples):
     ) -> None:
         super().__init__(encoder, arrays, files, n_left_out)
         assert isinstance(encoder, Packing)
+        self.block = encoder.block
         if not self._columns:
             return
         (tokens,) = self._columns
-        self._tokens, self._ends, self._block, self._begin = tokens.values, tokens.ends, encoder.block, 0
-        n_blocks = -(-len(self._tokens) // self._block)
-        self.sizes = np.full((n_blocks, 1), self._block, np.int32)
-        self.sizes[-1] = len(self._tokens) - (n_blocks - 1) * self._block
+        self._tokens, self._ends, self._begin = tokens.values, tokens.ends, 0
+        n_blocks = -(-len(self._tokens) // self.block)
+        self.sizes = np.full((n_blocks, 1), self.block, np.int32)
+        self.sizes[-1] = len(self._tokens) - (n_blocks - 1) * self.block
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
         turned = copy(self)
@@ -52,32 +52,18 @@ class Packed(Examples):
     def _place(self, i: int) -> int:
         if not 0 <= i < len(self):
             raise IndexError(i)
-        return (self._begin + i * self._block) % len(self._tokens)
+        return (self._begin + i * self.block) % len(self._tokens)
 
     def row(self, i: int) -> Row:
         """The row in which it begins."""
         return super().row(int(np.searchsorted(self._ends, self._place(i), side="right")))
 
 
-def layout(encoder: Encoder[Any]) -> type[Examples]:
-    """How training examples of such an encoder are laid out."""
-    return Packed if isinstance(encoder, Packing) else Examples
-
-
-def scored(encoder: Encoder[Any], rows: Iterable[Row], name: str) -> "Packed | list[Any]":
-    """What is scored of rows: each of them, or their text in blocks; `name` is what errors call them."""
-    if not isinstance(encoder, Packing):
-        return encoder.encode(list(rows))
-    found = Packed.of(encoder, rows)
-    if not len(found):
-        raise DataError(f"{name}: holds no text")
-    return found
-
-
-def refuse_short(examples: Examples, encoder: Encoder[Any], name: str) -> None:
+def refuse_short(examples: Packed, name: str) -> None:
     """A text that does not fill one block teaches nothing."""
-    if isinstance(encoder, Packing) and int(examples.sizes.sum()) < encoder.block:
+    n_pieces = int(examples.sizes.sum())
+    if n_pieces < examples.block:
         raise DataError(
-            f"{name}: holds {int(examples.sizes.sum())} pieces to learn from, a block has {encoder.block}; "
+            f"{name}: holds {n_pieces} pieces to learn from, a block has {examples.block}; "
             "give more text, or a smaller task.max_length"
         )

@@ -19,6 +19,7 @@ from regard.data.vocabulary import (
     UNK,
     TokenizerConfig,
     learn,
+    learn_berts,
     refuse_surrogates,
 )
 from regard.data.words import Words
@@ -48,6 +49,8 @@ class Marks(NamedTuple):
     unknown: int
     unspoken: frozenset[int]
     """Ids that add nothing to a text."""
+    mask: int | None = None
+    """What stands for a piece that is to be found; only a BERT has it."""
 
 
 OWN = Marks((), EOS, UNK, frozenset((PAD, BOS, EOS)))
@@ -65,6 +68,11 @@ class Tokenizer:
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str]) -> Self:
         return cls(learn(config, texts))
+
+    @classmethod
+    def train_berts(cls, config: TokenizerConfig, texts: Iterable[str]) -> Self:
+        """With the marks of a BERT, `[MASK]` among them: every tool that reads BERTs reads it."""
+        return cls(learn_berts(config, texts))
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -183,7 +191,9 @@ def _marks(inner: hf.Tokenizer) -> Marks:
         return OWN
     ids = inner.get_vocab()
     pad, unknown, begin, end = (ids[mark] for mark in wordpiece.NEEDED)
-    return Marks((begin,), end, unknown, frozenset((pad, begin, end, ids.get(wordpiece.MASK, pad))))
+    mask = ids.get(wordpiece.MASK)
+    unspoken = frozenset((pad, begin, end)) | ({mask} if mask is not None else set())
+    return Marks((begin,), end, unknown, unspoken, mask)
 
 
 def _is_ours(inner: hf.Tokenizer) -> bool:

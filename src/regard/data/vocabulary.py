@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from tokenizers import Tokenizer, models, trainers
 
 from regard.config import Config
+from regard.data import wordpiece
 from regard.data.unigram import learn_pieces
 from regard.data.writing import UNKNOWN, Kind, Space, around, is_segmented
 from regard.errors import DataError
@@ -95,8 +96,23 @@ def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
         case "unigram":
             model = _learn_unigram(config, workshop, _without_rare(config, texts))
         case "wordpiece":
-            model = _learn_wordpiece(config, workshop, _without_rare(config, texts))
+            pieces = _learn_wordpiece(config, workshop, _without_rare(config, texts), SPECIALS, UNKNOWN)
+            model = models.WordPiece(pieces, unk_token=UNKNOWN)
     return style(model)
+
+
+def learn_berts(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
+    """WordPiece as a BERT has it, with the paper's marks in the place of ours (decision 13)."""
+    marks = (*wordpiece.NEEDED, wordpiece.MASK)
+    cleaning = wordpiece.CLEANING | {"lowercase": config.lowercase}
+    workshop = wordpiece.assembled({mark: place for place, mark in enumerate(marks)}, cleaning)
+    texts = list(texts)
+    refuse_surrogates(texts)
+    texts = [workshop.normalizer.normalize_str(text) for text in texts]
+    if not any(map(str.strip, texts)):
+        raise DataError("no text to learn a vocabulary from: every training text is empty")
+    pieces = _learn_wordpiece(config, workshop, _without_rare(config, texts), marks, wordpiece.UNKNOWN)
+    return wordpiece.assembled(pieces, cleaning)
 
 
 def _learn_words(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
@@ -122,15 +138,18 @@ def _learn_unigram(config: TokenizerConfig, workshop: Tokenizer, texts: list[str
     return models.Unigram([*((name, 0.0) for name in config.fixed), *pieces], UNK, byte_fallback=True)
 
 
-def _learn_wordpiece(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
+def _learn_wordpiece(
+    config: TokenizerConfig, workshop: Tokenizer, texts: list[str], marks: Sequence[str], unknown: str
+) -> dict[str, int]:
     """The trainer numbers its continuation characters in random order, so they are given to it beforehand."""
     characters = {character for word in _count_words(workshop, texts) for character in word[1:]}
     continuations = [f"##{character}" for character in sorted(characters)]
-    workshop.model = models.WordPiece(unk_token=UNKNOWN)
+    workshop.model = models.WordPiece(unk_token=unknown)
     trainer = trainers.WordPieceTrainer(
-        **_limits(config), special_tokens=[*SPECIALS, *continuations], limit_alphabet=config.vocab_size
+        **_limits(config), special_tokens=[*marks, *continuations], limit_alphabet=config.vocab_size
     )
-    return models.WordPiece(_train(workshop, trainer, texts)["vocab"], unk_token=UNKNOWN)
+    vocabulary: dict[str, int] = _train(workshop, trainer, texts)["vocab"]
+    return vocabulary
 
 
 def _limits(config: TokenizerConfig) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The vocabulary of a BERT that was trained elsewhere: taken apart, looked at, and put together anew.
+"""The vocabulary of a BERT: one that was trained elsewhere is taken apart, looked at, and put together anew.
 
 Only the pieces and four settings are believed, so that nothing a foreign tokenizer.json may hold (patterns,
 added tokens, scripts of steps) ever runs. One thing then differs, as everywhere in regard: a text that spells
@@ -78,6 +78,13 @@ def _assembled(
     for name, value in cleaning.items():
         if not (isinstance(value, bool) or (value is None and name == "strip_accents")):
             raise CheckpointError(f"{path}: {name} is {value!r}, it should be true or false")
+    return assembled(vocabulary, cleaning, longest)
+
+
+def assembled(
+    vocabulary: dict[str, int], cleaning: dict[str, Any], longest: int = LONGEST_WORD
+) -> hf.Tokenizer:
+    """A BERT's tokenizer, as every tool makes it of pieces and these settings."""
     made = hf.Tokenizer(models.WordPiece(vocabulary, unk_token=UNKNOWN, max_input_chars_per_word=longest))
     made.normalizer = normalizers.BertNormalizer(**cleaning)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

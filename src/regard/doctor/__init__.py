@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.begin import beginning, settled
 from regard.corpus import HELD_OUT, fitted
-from regard.data.packed import layout, refuse_short
+from regard.data.layout import layout, refuse_unfit
 from regard.data.source import Row
 from regard.doctor import pieces
 from regard.doctor.cost import Estimate, estimate, too_big
@@ -110,7 +110,7 @@ def _estimate(
         examples = layout(task).of(task, train)
         if not examples:
             raise DataError(f"{name}: no usable training examples")
-        refuse_short(examples, task, name)
+        refuse_unfit(examples, name)
         device = pick_device(recipe.train.device)
         measured = estimate(assemble(recipe, task, examples, [], base / recipe.run, device), share)
         findings += too_big(measured.memory)

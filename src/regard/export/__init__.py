@@ -13,10 +13,17 @@ from torch import nn
 from regard import durable
 from regard.data.source import rows_of
 from regard.errors import RunError, did_you_mean
-from regard.export import ct2, here, hf, hf_classifier, onnx
+from regard.export import ct2, here, hf, hf_classifier, hf_pretraining, onnx
 from regard.export.parity import ENOUGH, Answer, Comparison, Engine, Report, Tick, compare, require
-from regard.models import ClassifierConfig, ModelConfig, RNNSeq2Seq, Transformer, TransformerConfig
-from regard.tasks import AnyTask, Classify, Tag, Translate
+from regard.models import (
+    BertPretrainingConfig,
+    ClassifierConfig,
+    ModelConfig,
+    RNNSeq2Seq,
+    Transformer,
+    TransformerConfig,
+)
+from regard.tasks import AnyTask, Classify, Pretrain, Tag, Translate
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
 
@@ -120,6 +127,11 @@ class _Job:
         if isinstance(task, Classify) and isinstance(config, ClassifierConfig) and self.to == "hf":
             hf_classifier.write(task, model, config, folder)
             return here.Classifier(task, model), hf_classifier.Engine(folder)
+        if isinstance(task, Pretrain) and isinstance(config, BertPretrainingConfig) and self.to == "hf":
+            hf_pretraining.write(task, model, config, folder)
+            return hf_pretraining.here(task, model), hf_pretraining.there(task, folder)
+        if isinstance(task, Pretrain):
+            raise RunError(f"{self.to}: a pretrained BERT leaves for Hugging Face only; export to hf")
         if isinstance(task, Classify):
             raise _only_onnx(self.to, f"a {task.kind} model")
         if not isinstance(task, Translate):

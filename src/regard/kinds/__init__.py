@@ -6,9 +6,10 @@ from regard.kinds.classify import CLASSIFY
 from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
 from regard.kinds.language_model import LANGUAGE_MODEL
+from regard.kinds.pretrain import PRETRAIN
 from regard.kinds.tag import TAG
 from regard.kinds.translate import TRANSLATE
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL, PRETRAIN)}
 
 __all__ = ["KINDS", "Answer", "Guess", "Kind"]

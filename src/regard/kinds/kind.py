@@ -85,6 +85,8 @@ class Kind:
     """Under which the server is asked; by default its name."""
     asks: tuple[str, ...] = ("text",)
     """What its route is asked with: a text, or the task's inputs by name where there are several."""
+    probe: str = "a"
+    """A text that it can answer: a model is ready when it has."""
     searches: bool = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""
 

@@ -30,8 +30,11 @@ class FeedForward(nn.Module):
         return self.activate(self.inner(x), None if self.gate is None else self.gate(x))
 
     def activate(self, inner: Tensor, gate: Tensor | None = None) -> Tensor:
-        if gate is not None:
-            return F.silu(gate) * inner
-        if self.activation == "relu":
-            return F.relu(inner)
-        return F.gelu(inner, approximate="tanh" if self.activation == "gelu_tanh" else "none")
+        return activated(inner, self.activation) if gate is None else F.silu(gate) * inner
+
+
+def activated(x: Tensor, activation: Activation) -> Tensor:
+    """Of those that need no gate."""
+    if activation == "relu":
+        return F.relu(x)
+    return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")

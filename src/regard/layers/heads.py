@@ -40,6 +40,21 @@ def log_probs(target_N: Tensor) -> Read:
     return read
 
 
+def log_probs_and_hits(target_N: Tensor) -> Read:
+    """Reads two rows: the log-probability of each target, and 1 where no other is likelier."""
+
+    def read(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
+        height = max(1, SLICE_ELEMENTS // len(weight_VD))
+        told = []
+        for hidden, target in zip(torch.split(hidden_ND, height), torch.split(target_N, height), strict=True):
+            scores = logits(hidden, weight_VD, bias_V).float()
+            hit = (scores.argmax(-1) == target).float()
+            told.append(torch.stack([-F.cross_entropy(scores, target, reduction="none"), hit]))
+        return torch.cat(told, dim=1)
+
+    return read
+
+
 class _SmoothedCrossEntropy(torch.autograd.Function):
     """Sums over N of the smoothed and of the plain negative log-likelihood, gradients made on the way.
 

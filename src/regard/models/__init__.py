@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from regard.models.bert import Bert, BertConfig
+from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
 from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig, EncodingConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
@@ -14,13 +15,16 @@ from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
 
 ModelConfig = Annotated[
-    TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig, Field(discriminator="kind")
+    TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig | BertPretrainingConfig,
+    Field(discriminator="kind"),
 ]
 
 __all__ = [
     "GPT",
     "Bert",
     "BertConfig",
+    "BertPretraining",
+    "BertPretrainingConfig",
     "Classifier",
     "ClassifierConfig",
     "Dims",

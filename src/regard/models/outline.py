@@ -10,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 from regard.errors import RecipeError
 from regard.models import (
     BertConfig,
+    BertPretrainingConfig,
     EncodingConfig,
     GPTConfig,
     ModelConfig,
@@ -34,6 +35,8 @@ def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
 
 def places(config: ModelConfig) -> int | None:
     """How many positions a model has for a text's pieces and its end; None if any number."""
+    if isinstance(config, BertPretrainingConfig):
+        return config.encoder.max_positions - 2  # of which a mark before the texts and one between takes two
     stack = config.encoder if isinstance(config, EncodingConfig) else config
     if isinstance(stack, BertConfig):
         return stack.max_positions - 1  # of which the first may be taken by a mark

@@ -16,11 +16,10 @@ from typing import Any
 import regard
 from regard.data.source import Asked
 from regard.errors import RegardError
+from regard.kinds import KINDS
 from regard.plain import finite
 from regard.serve.wire import Message, packed, read
 
-PROBE = "a"
-"""A model is ready when it has answered this, or this in each of its roles."""
 Answered = Callable[[int, Message], None]
 """(place, answer): hears each answer once, in any order."""
 
@@ -45,7 +44,7 @@ class Worker:
     def about(self) -> Message:
         """What the parent must know to admit requests, measured on a first answer."""
         trained = self.trained
-        probe = dict.fromkeys(trained.task.inputs, PROBE)
+        probe = dict.fromkeys(trained.task.inputs, KINDS[trained.task.kind].probe)
         trained.predict(probe)
         try:
             heads = sum(attention.n_heads for attention in trained.explain(probe).maps)

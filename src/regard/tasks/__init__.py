@@ -7,16 +7,18 @@ from pydantic import Field
 from regard.data.documents import By
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
+from regard.tasks.pretrain import Pretrain, PretrainConfig
 from regard.tasks.tag import Tag, TagConfig
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
 TaskConfig = Annotated[
-    TranslateConfig | ClassifyConfig | TagConfig | LanguageModelConfig, Field(discriminator="kind")
+    TranslateConfig | ClassifyConfig | TagConfig | LanguageModelConfig | PretrainConfig,
+    Field(discriminator="kind"),
 ]
-TASKS: dict[str, type[Translate] | type[Classify] | type[Tag] | type[LanguageModel]] = {
-    task.kind: task for task in (Translate, Classify, Tag, LanguageModel)
+TASKS: dict[str, type[Translate] | type[Classify] | type[Tag] | type[LanguageModel] | type[Pretrain]] = {
+    task.kind: task for task in (Translate, Classify, Tag, LanguageModel, Pretrain)
 }
 
 AnyTask = Task[Any, Any, Any, Any]
@@ -24,7 +26,7 @@ AnyTask = Task[Any, Any, Any, Any]
 
 def documents(config: TaskConfig) -> By | None:
     """What a document of plain text is, for a task that reads documents."""
-    return config.documents if isinstance(config, LanguageModelConfig) else None
+    return config.documents if isinstance(config, LanguageModelConfig | PretrainConfig) else None
 
 
 __all__ = [
@@ -34,6 +36,8 @@ __all__ = [
     "ClassifyConfig",
     "LanguageModel",
     "LanguageModelConfig",
+    "Pretrain",
+    "PretrainConfig",
     "Tag",
     "TagConfig",
     "Task",

@@ -40,8 +40,12 @@ class Loss:
     shown: dict[str, Tensor] = field(default_factory=dict)
 
     def objective(self, counts: dict[str, int]) -> Tensor:
-        """Σ weight · sum / count. Summed over micro-batches it is the loss of the one big batch."""
-        return torch.stack([part.weight * part.sum / counts[name] for name, part in self.parts.items()]).sum()
+        """Σ weight · sum / count. Summed over micro-batches it is the loss of the one big batch.
+
+        A part of nothing has the sum 0, whatever it is divided by.
+        """
+        terms = [part.weight * part.sum / max(1, counts[name]) for name, part in self.parts.items()]
+        return torch.stack(terms).sum()
 
 
 class Batch(Protocol):

@@ -113,7 +113,9 @@ def update(training: Training, load: Load, step: int, lr: float) -> tuple[float,
                 loss = training.task.loss(training.parallel, part.to(training.device))
             objective = loss.objective(counts) * (ranks.world if own else 0)
             objective.backward()  # type: ignore[no-untyped-call]
-        shown += sum(float(value) / counts[name] for name, value in loss.shown.items()) if own else 0.0
+        shown += (
+            sum(float(value) / max(1, counts[name]) for name, value in loss.shown.items()) if own else 0.0
+        )
     shown = ranks.sums({"loss": shown})["loss"]
     limit = training.plan.clip_norm or float("inf")
     norm = float(whole(nn.utils.clip_grad_norm_(training.model.parameters(), limit)))

@@ -20,16 +20,19 @@ function written(route) {
   };
 }
 
+/** A line with a bar. @param {{ text: string, probability: number | null }} one */
+function likely({ text, probability }) {
+  const bar = element("i");
+  bar.style.width = `${100 * (probability ?? 0)}%`;
+  return element("li", {}, element("bdi", { textContent: text }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
+}
+
 /** @param {ask.Model} model @param {AbortSignal} signal */
 async function classify(model, signal) {
   const answer = /** @type {ask.Label} */ (await ask.answered(model, $("input").value, signal));
   $("output").textContent = answer.text;
-  const likely = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
-  $("labels").replaceChildren(...likely.map(([label, probability]) => {
-    const bar = element("i");
-    bar.style.width = `${100 * (probability ?? 0)}%`;
-    return element("li", {}, element("bdi", { textContent: label }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
-  }));
+  const labels = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
+  $("labels").replaceChildren(...labels.map(([text, probability]) => likely({ text, probability })));
   $("labels").hidden = false;
   if (answer.attention) await attention.show(answer.attention, signal);
 }
@@ -44,9 +47,19 @@ async function tag(model, signal) {
   if (answer.attention) await attention.show(answer.attention, signal);
 }
 
+/** @param {ask.Model} model @param {AbortSignal} signal */
+async function fill(model, signal) {
+  const answer = /** @type {ask.Filled} */ (await ask.answered(model, $("input").value, signal));
+  $("output").textContent = answer.text;
+  $("labels").replaceChildren(...answer.blanks.flatMap(({ candidates }) => candidates).map(likely));
+  $("labels").hidden = false;
+  if (answer.attention) await attention.show(answer.attention, signal);
+}
+
 export const ANSWERS = {
   translate: written("translate"),
   language_model: written("generate"),
   classify,
   tag,
+  pretrain: fill,
 };

@@ -3,12 +3,13 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {{ name: string, task: "translate" | "classify" | "tag" | "language_model", description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {{ name: string, task: "translate" | "classify" | "tag" | "language_model" | "pretrain", description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ model: string, text: string, decode?: Search }} Question */
 /** @typedef {{ text: string, attention?: Attention }} Translation */
 /** @typedef {{ text: string, attention?: Attention, probabilities: Record<string, number | null> }} Label */
 /** @typedef {{ text: string, attention?: Attention, words: string[], tags: string[] }} Tagged */
+/** @typedef {{ text: string, attention?: Attention, blanks: { candidates: { text: string, probability: number | null }[] }[] }} Filled */
 /**
  * @typedef {{ name: "text", data: { text: string } } | { name: "answer", data: { answer: Translation } }
  *   | { name: "error", data: { error: { message: string } } }} Told
@@ -39,7 +40,7 @@ export async function looks() {
 /**
  * An answer with its attention.
  * @param {Question} question @param {AbortSignal} signal
- * @returns {Promise<(Translation | Label | Tagged) & { attention: Attention }>}
+ * @returns {Promise<(Translation | Label | Tagged | Filled) & { attention: Attention }>}
  */
 export async function explained(question, signal) {
   const response = await post("/v1/explain", { ...question, packed: true }, signal);
@@ -49,11 +50,11 @@ export async function explained(question, signal) {
 /**
  * The answer of a model that answers at once, with its attention if it has any.
  * @param {Model} model @param {string} text @param {AbortSignal} signal
- * @returns {Promise<Label | Tagged>}
+ * @returns {Promise<Label | Tagged | Filled>}
  */
 export async function answered({ name, task, heads }, text, signal) {
   const question = { model: name, text };
-  if (heads) return /** @type {Promise<Label | Tagged>} */ (explained(question, signal));
+  if (heads) return /** @type {Promise<Label | Tagged | Filled>} */ (explained(question, signal));
   return (await (await post(`/v1/${task}`, question, signal)).json()).answers[0];
 }
 

@@ -1,0 +1,162 @@
+"""Documents in pairs: two runs of sentences that follow one another, or do not, drawn anew in every epoch.
+
+A document gives an example for every `room` pieces that it has, begun or whole. Its windows lie evenly over
+it and are moved by up to half a window; each begins with a sentence and holds whole sentences. A window is
+cut in two at one of them; every second time its second half makes way for sentences of another document. All
+of that is drawn from (seed, epoch, example) and the mapped arrays: nothing of it is held, so a run that goes
+on sees what it would have seen.
+"""
+
+from copy import copy
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from regard.data.examples import Encoder, Examples, Ints
+from regard.data.source import Row
+from regard.errors import DataError
+
+MARKS = 3
+"""Around two texts: one before them, one after each."""
+DRAWS = 8
+"""Of another document's sentences, until one fits; then it is cut."""
+
+
+@runtime_checkable
+class Pairing(Protocol):
+    """An encoder whose rows are documents, or parts of them, learnt from in pairs of runs of sentences.
+
+    It keeps their pieces, how many each sentence has, and whether the document ends with the row.
+    """
+
+    @property
+    def room(self) -> int:
+        """Pieces of both texts together; no sentence has more than half of them."""
+
+    def drawn(self, row: Row, texts: tuple[Ints, ...], follows: bool | None, rng: np.random.Generator) -> Any:
+        """An example of two texts, or of one, of which nothing follows."""
+
+
+class Run(NamedTuple):
+    """Whole sentences one after another: where their pieces begin, and how many each has."""
+
+    begin: int
+    lengths: Ints
+
+
+class Paired(Examples):
+    def __init__(
+        self, encoder: Encoder[Any], arrays: dict[str, Ints], files: list[str], n_left_out: int = 0
+    ) -> None:
+        super().__init__(encoder, arrays, files, n_left_out)
+        assert isinstance(encoder, Pairing)
+        self._pairing, self._drawn_from = encoder, (0, 0)
+        self.n_documents = self.n_with_next = 0
+        """Those that hold anything; those of two sentences or more."""
+        if not self._columns:
+            return
+        self._tokens, self._lengths, closes = self._columns
+        rows = np.flatnonzero(closes.values) + 1
+        n_rows = len(closes.values)
+        self._rows = rows if len(rows) and rows[-1] == n_rows else np.append(rows, n_rows)
+        """Of every document, the row after its last."""
+        self._ends: Ints = np.asarray(self._tokens.ends[self._rows - 1])
+        n_pieces = np.diff(self._ends, prepend=0)
+        n_examples = -(-n_pieces // encoder.room)
+        self._numbers = np.cumsum(n_examples)
+        """Of every document, the example after its last."""
+        self.n_documents = int(np.count_nonzero(n_pieces))
+        n_sentences = np.diff(self._lengths.ends[self._rows - 1], prepend=0)
+        self.n_with_next = int(np.count_nonzero(n_sentences > 1))
+        longest = np.minimum(n_pieces, encoder.room) + MARKS
+        self.sizes = np.repeat(longest, n_examples).astype(np.int32)[:, None]
+
+    def in_epoch(self, seed: int, epoch: int) -> Self:
+        drawn = copy(self)
+        drawn._drawn_from = seed, epoch
+        return drawn
+
+    def __getitem__(self, i: Any) -> Any:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        rng = np.random.default_rng((*self._drawn_from, i, MARKS))
+        document, room = self._document(i), int(self.sizes[i, 0]) - MARKS
+        begin, lengths = self._run_at(self._place(document, i, rng), room)
+        row = self.row(i)
+        if len(lengths) < 2 or self.n_documents < 2:
+            return self._pairing.drawn(row, (self._pieces(begin, lengths),), None, rng)
+        n_first = int(rng.integers(1, len(lengths)))
+        first, rest = self._pieces(begin, lengths[:n_first]), lengths[n_first:]
+        if rng.random() < 0.5:
+            return self._pairing.drawn(row, (first, self._pieces(begin + len(first), rest)), True, rng)
+        return self._pairing.drawn(row, (first, self._elsewhere(document, int(rest.sum()), rng)), False, rng)
+
+    def row(self, i: int) -> Row:
+        """The row in which its document begins."""
+        document = self._document(i)
+        return super().row(int(self._rows[document - 1]) if document else 0)
+
+    def _document(self, i: int) -> int:
+        return int(np.searchsorted(self._numbers, i, side="right"))
+
+    def _span(self, document: int) -> tuple[int, int]:
+        return int(self._ends[document - 1]) if document else 0, int(self._ends[document])
+
+    def _place(self, document: int, i: int, rng: np.random.Generator) -> int:
+        """A piece in the sentence that its window begins with."""
+        begin, end = self._span(document)
+        before, after = int(self._numbers[document - 1]) if document else 0, int(self._numbers[document])
+        room, last = self._pairing.room, after - before - 1
+        if not last:
+            return begin
+        evenly = (end - begin - room) * (i - before) / last
+        moved = evenly + rng.uniform(-room / 2, room / 2)
+        return begin + int(np.clip(moved, 0, end - begin - room))
+
+    def _run_at(self, place: int, room: int) -> Run:
+        """From the beginning of the sentence that a piece stands in."""
+        row = int(np.searchsorted(self._tokens.ends, place, side="right"))
+        ends = np.cumsum(self._lengths[row], dtype=np.int64)
+        within = int(np.searchsorted(ends, place - self._begin(row), side="right"))
+        return self._run(row, within, room)
+
+    def _run(self, row: int, within: int, room: int) -> Run:
+        """As many sentences as fit, up to the end of the document, from one of a row on."""
+        before = int(self._lengths[row][:within].sum(dtype=np.int64))
+        first = int(self._lengths.ends[row - 1] if row else 0) + within
+        document = int(np.searchsorted(self._rows, row, side="right"))
+        last = int(self._lengths.ends[self._rows[document] - 1])
+        lengths = self._lengths.values[first : min(last, first + room)].astype(np.int64)
+        return Run(self._begin(row) + before, lengths[: np.searchsorted(np.cumsum(lengths), room, "right")])
+
+    def _begin(self, row: int) -> int:
+        return int(self._tokens.ends[row - 1]) if row else 0
+
+    def _pieces(self, begin: int, lengths: Ints) -> Ints:
+        return self._tokens.values[begin : begin + int(lengths.sum())]
+
+    def _elsewhere(self, document: int, room: int, rng: np.random.Generator) -> Ints:
+        """Sentences of another document; the longer a part of one is, the likelier it is drawn."""
+        begin, end = self._span(document)
+        for _ in range(DRAWS):
+            place = int(rng.integers(int(self._ends[-1]) - (end - begin)))
+            place += (end - begin) * (place >= begin)
+            row = int(np.searchsorted(self._tokens.ends, place, side="right"))
+            found = self._run(row, int(rng.integers(len(self._lengths[row]))), room)
+            if len(found.lengths):
+                return self._pieces(*found)
+        return self._tokens.values[found.begin : found.begin + room]
+
+
+def refuse_unpaired(examples: Paired, name: str) -> None:
+    """What has no sentence after another, or none of elsewhere, cannot teach which follows."""
+    if examples.n_documents < 2:
+        raise DataError(
+            f"{name}: holds {examples.n_documents} document, so no sentence can come from another; put a "
+            "blank line between documents, or say with task.documents what one is (lines, paragraphs, files)"
+        )
+    if not examples.n_with_next:
+        raise DataError(
+            f"{name}: every document has only one sentence, so none has a next; write a sentence a line with "
+            'a blank line between documents, or split texts at their marks with task.sentences = "marks"'
+        )

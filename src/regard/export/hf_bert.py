@@ -1,0 +1,69 @@
+"""What every BERT that leaves for Hugging Face has alike: the encoder's tensors, sizes and vocabulary."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.tokenizer import Tokenizer
+from regard.data.vocabulary import SPECIALS
+from regard.data.wordpiece import MASK, NEEDED
+from regard.export.bert import ACTIVATIONS, MODEL_TYPE, SIZES, correspondence
+from regard.models import BertConfig
+
+HERE = ("pad_token", "unk_token", "bos_token", "eos_token")
+THERE = ("pad_token", "unk_token", "cls_token", "sep_token")
+
+
+def tensors(model: nn.Module, encoder: BertConfig, heads: dict[str, str]) -> dict[str, Tensor]:
+    """By their names; `heads` are ours and theirs of what stands above the encoder."""
+    own = {
+        name: tensor.detach().to("cpu", torch.float32, copy=True)
+        for name, tensor in model.state_dict().items()
+    }
+    found = {f"bert.{theirs}": own[f"encoder.{ours}"] for ours, theirs in correspondence(encoder)}
+    return found | {_with_prefix(theirs): own[ours] for ours, theirs in heads.items()}
+
+
+def _with_prefix(name: str) -> str:
+    """The pooler belongs to the BERT, the last map does not."""
+    return f"bert.{name}" if name.startswith("pooler.") else name
+
+
+def config(encoder: BertConfig, tokenizer: Tokenizer, architecture: str) -> dict[str, Any]:
+    activation = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == encoder.activation)
+    return {
+        "model_type": MODEL_TYPE,
+        "architectures": [architecture],
+        "vocab_size": len(tokenizer),
+        **{theirs: getattr(encoder, ours) for ours, theirs in SIZES.items()},
+        "hidden_act": activation,
+        "layer_norm_eps": encoder.norm_eps,
+        "hidden_dropout_prob": encoder.dropout,
+        "attention_probs_dropout_prob": encoder.attention_dropout,
+        "pad_token_id": _marks(tokenizer)["pad_token"][1],
+        "torch_dtype": "float32",
+    }
+
+
+def tokenizer_config(tokenizer: Tokenizer, max_length: int) -> dict[str, Any]:
+    """Of texts of so many pieces; no text may end its own sentence."""
+    mask = {} if tokenizer.marks.mask is None else {"mask_token": MASK}
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **{name: piece for name, (piece, _) in _marks(tokenizer).items()},
+        **mask,
+        "model_max_length": max_length + len(tokenizer.framed(())),
+        "padding_side": "right",
+        "truncation_side": "right",
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,
+    }
+
+
+def _marks(tokenizer: Tokenizer) -> dict[str, tuple[str, int]]:
+    """What transformers calls each mark; the piece and its number."""
+    berts = bool(tokenizer.marks.begin)
+    numbers = {piece: number for number, piece in enumerate(tokenizer.names)}
+    pairs = zip(THERE if berts else HERE, NEEDED if berts else SPECIALS, strict=True)
+    return {name: (piece, numbers[piece]) for name, piece in pairs}

@@ -1,0 +1,167 @@
+"""pretrain: documents, a sentence a line or as they are written, to learn a language from before a task."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from statistics import fmean
+
+from pydantic import BaseModel, Field
+
+from regard.data.documents import By
+from regard.data.examples import closes
+from regard.data.lines import expand, lines
+from regard.data.sentences import Sentences, sentences
+from regard.data.source import Row, file_format
+from regard.errors import DataError
+from regard.kinds.columns import Columns, Picked, longest_text
+from regard.kinds.finding import Finding, about
+from regard.kinds.guess import Guess
+from regard.kinds.kind import Answer, Kind
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits, duplicated, empty, shared
+from regard.kinds.settings import Pace, Setting
+from regard.tasks import PretrainConfig, TaskConfig
+
+LOOKED_AT = 2000
+"""Lines of the first file that say how documents are written."""
+SIZES = {
+    "tiny": "2 layers, width 128",
+    "mini": "4 layers, width 256",
+    "small": "4 layers, width 512",
+    "base": "BERT's: 12 layers, width 768",
+}
+END_MARKS = (".", "!", "?", "。", "！", "？", '."', '!"', '?"', "。”", "！”", "？”")
+
+
+class Candidate(BaseModel):
+    text: str
+    probability: float
+
+
+class Blank(BaseModel):
+    start: int = Field(description="character of the text it begins with, counted from 0")
+    end: int = Field(description="character before which it ends")
+    candidates: list[Candidate] = Field(description="the likeliest first")
+
+
+class Filled(Answer):
+    blanks: list[Blank]
+
+
+def _looks_like(columns: Columns) -> bool:
+    """Text alone could be anything's: what it is for has to be said."""
+    return False
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    return longest_text(rest)
+
+
+def _layout(guess: Guess) -> tuple[By, Sentences]:
+    """What a document is, and where its sentences end, by the look of the first lines."""
+    if file_format(guess.train[0]) != "text":
+        return "paragraphs", "marks"
+    try:
+        seen = list(islice(lines(expand(guess.train[0])[0]), LOOKED_AT))
+    except DataError:  # in another encoding, say
+        return "paragraphs", "lines"
+    said = [line.strip() for line in seen if line.strip()]
+    ended = fmean(line.endswith(END_MARKS) for line in said)
+    several = fmean(len(sentences(line, "marks")) > 1 for line in said)
+    by: Sentences = "lines" if several < 0.5 and (ended > 0.5 or several == 0) else "marks"
+    if len(said) < len(seen):
+        return "paragraphs", by
+    return ("lines", "marks") if several >= 0.5 else ("files", by)
+
+
+def _n_characters(guess: Guess) -> int:
+    return guess.n_rows * (guess.lengths["text"][0] + 1)
+
+
+def _preset(plan: Plan) -> str:
+    n = _n_characters(plan.guess)
+    if n < 20_000_000 or not plan.machine.gpu:
+        return "tiny" if n < 5_000_000 else "mini"
+    return "small" if n < 500_000_000 else "base"
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    documents, by = _layout(plan.guess)
+    preset = _preset(plan)
+    return {
+        "task": [
+            ("kind", "pretrain", "hidden words, and what follows what"),
+            (
+                "documents",
+                documents,
+                "between blank lines (paragraphs), lines, files; a table's are its rows",
+            ),
+            ("sentences", by, "a line each (lines), or by their .!? 。！？ (marks)"),
+            ("max_length", 125, "pieces of two texts together"),
+            ("mask_share", 0.15, "of the pieces are hidden"),
+            ("whole_words", False, "true hides all pieces of a word or none"),
+        ],
+        "task.tokenizer": [
+            ("vocab_size", max(4_000, plan.vocab_size), "pieces at most"),
+            ("lowercase", True, "false tells A from a"),
+            ("min_frequency", 2, "what occurs less often is spelt in smaller pieces"),
+        ],
+        "model": [("kind", "bert_pretraining", "an encoder that other tasks can begin with")],
+        "model.encoder": [
+            ("kind", "bert", "a Transformer encoder"),
+            ("preset", preset, f"{SIZES[preset]}; also: {', '.join(SIZES)}"),
+            ("dropout", 0.1, "more for less data"),
+        ],
+    }
+
+
+def _pace(plan: Plan) -> Pace:
+    epochs = max(5, min(100, round(100_000_000 / max(1, _n_characters(plan.guess)))))
+    return Pace(epochs=epochs, warmup=500, lr=1e-3, patience=10, average=1)
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    assert isinstance(config, PretrainConfig)
+    return [
+        *_unpaired(splits["train"], config),
+        *empty(splits, ["text"]),
+        *duplicated(splits["train"]),
+        *shared(splits, "text"),
+    ]
+
+
+def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
+    """Documents that have no next sentence, and data that have no other document."""
+    alone, n_documents, n_sentences, first = [], 0, 0, None
+    for row in train:
+        first = first or row
+        n_sentences += len(sentences(row.fields["text"], config.sentences))
+        if closes(row):
+            n_documents += 1
+            alone += [first] if n_sentences == 1 else []
+            n_sentences, first = 0, None
+    if n_documents < 2:
+        told = "train: one document only, so that no sentence can come from another; separate documents"
+        return [Finding("error", "one-document", f"{told} by blank lines, or change task.documents")]
+    remark = "that are documents of one sentence: words are hidden in them, but nothing follows"
+    if len(alone) == n_documents:
+        return about("error", "one-sentence", "train", alone, f"{remark}; try task.sentences = marks")
+    return about("warning", "one-sentence", "train", alone, remark)
+
+
+PRETRAIN = Kind(
+    name="pretrain",
+    roles=("text",),
+    texts=("text",),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task pretrain --text COLUMN",
+    sections=_sections,
+    pace=_pace,
+    examine=_examine,
+    too_long=None,
+    says="Texts with [MASK] in, the likeliest pieces for every blank out.",
+    answer=Filled,
+    held_out="every 20th document is held out, or the last tenth of a file that is one",
+    route="fill",
+    probe="[MASK]",
+)

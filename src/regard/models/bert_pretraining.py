@@ -1,0 +1,69 @@
+"""BERT as it is pretrained (Devlin et al. 2019): its encoder, with a head for hidden words and one for what
+follows what.
+
+A hidden word is told from the state at its place, through one dense layer with a norm, by the embeddings
+themselves: the output matrix is theirs, only its bias is new. It is computed at hidden places alone, a
+seventh of all. Whether the second text follows the first is told by the pooler, which classifiers go on with.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.layers.feedforward import activated
+from regard.layers.heads import Read, logits
+from regard.layers.pooling import Pooler
+from regard.linear import Linear
+from regard.models.bert import BertConfig
+from regard.models.classifier import EncodingConfig
+from regard.models.dims import Dims
+
+
+class BertPretrainingConfig(EncodingConfig):
+    kind: Literal["bert_pretraining"] = "bert_pretraining"
+    encoder: BertConfig = Field(BertConfig(), description="what is pretrained")
+
+    @property
+    def d_model(self) -> int:
+        return self.encoder.d_model
+
+    def build(self, dims: Dims) -> "BertPretraining":
+        return BertPretraining(self, dims)
+
+    def __str__(self) -> str:
+        begun = f" from {self.init_from}" if self.init_from else ""
+        return f"bert to pretrain{begun}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
+
+
+class BertPretraining(nn.Module):
+    def __init__(self, config: BertPretrainingConfig, dims: Dims) -> None:
+        super().__init__()
+        d_model = config.encoder.d_model
+        self.activation = config.encoder.activation
+        self.encoder = config.encoder.build(dims.source_vocab)
+        self.pooling = Pooler(d_model)
+        self.hidden = Linear(d_model, d_model)
+        self.hidden_norm = nn.LayerNorm(d_model, config.encoder.norm_eps)
+        self.output_bias = nn.Parameter(torch.empty(dims.source_vocab))
+        self.follows = Linear(d_model, 2)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.output_bias)
+
+    def forward(
+        self,
+        tokens_BT: Tensor,
+        lengths_B: Tensor,
+        segments_BT: Tensor,
+        at_N: Tensor,
+        read: Read = logits,
+    ) -> tuple[Tensor, Tensor]:
+        """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
+        states_BTD = self.encoder(tokens_BT, lengths_B, segments_BT)
+        hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
+        told = read(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias)
+        scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))
+        return told, scores_B2

@@ -1,0 +1,180 @@
+"""Pairs of sentences: what follows what, from where, how often; the same whenever they are asked for."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.data.documents import documents
+from regard.data.examples import closes, without_every, write
+from regard.data.layout import layout, refuse_unfit, scored
+from regard.data.paired import Paired
+from regard.data.source import Row
+from regard.errors import DataError
+from regard.tasks import Pretrain, PretrainConfig
+from regard.tasks.masked import DOES_NOT, FOLLOWS, NO_PAIR, Masked
+
+ROOM = 23
+N_DOCUMENTS = 41
+
+
+def corpus() -> list[list[str]]:
+    """Every sentence names its document and its number, so that it can be found again."""
+    rng = np.random.default_rng(5)
+    return [
+        [f"doc{d} s{s} {'go ' * int(rng.integers(0, 6))}".strip() for s in range(int(rng.integers(2, 19)))]
+        for d in range(N_DOCUMENTS)
+    ]
+
+
+ROWS = [Row({"text": "\n".join(own)}, "a.txt", number) for number, own in enumerate(corpus(), 1)]
+
+
+@pytest.fixture(scope="module")
+def task() -> Pretrain:
+    tokenizer = {"vocab_size": 200, "min_frequency": 1}
+    config = PretrainConfig.model_validate({"tokenizer": tokenizer, "max_length": ROOM})
+    return Pretrain.fit(config, ROWS)
+
+
+def texts(task: Pretrain, example: Masked) -> list[list[tuple[int, int]]]:
+    """Of each text its sentences, by document and number, as they were before anything was hidden."""
+    tokens = example.tokens.copy()
+    tokens[example.places] = example.labels
+    found = []
+    for segment in sorted(set(example.segments.tolist())):
+        words = task.tokenizer.decode(tokens[example.segments == segment].tolist()).split()
+        names = [(int(a[3:]), int(b[1:])) for a, b in pairwise(words) if a.startswith("doc")]
+        found.append(names)
+    return found
+
+
+def test_texts_are_runs_of_sentences_and_the_answer_is_true(task: Pretrain) -> None:
+    lengths = {d: len(own) for d, own in enumerate(corpus())}
+    examples = Paired.of(task, ROWS)
+    for epoch in range(3):
+        for example in examples.in_epoch(7, epoch):
+            first, second = texts(task, example)
+            for run in (first, second):
+                assert run, "at least one sentence"
+                assert run == [(run[0][0], run[0][1] + n) for n in range(len(run))], "one after another"
+                assert run[-1][1] < lengths[run[0][0]]
+            follows = second[0] == (first[-1][0], first[-1][1] + 1)
+            assert example.follows == (FOLLOWS if follows else DOES_NOT)
+            assert follows or first[0][0] != second[0][0], "never of the same document"
+
+
+def test_sizes_hold_and_long_documents_fill_them(task: Pretrain) -> None:
+    examples = Paired.of(task, ROWS).in_epoch(1, 0)
+    found = [len(example.tokens) for example in examples]
+    assert max(found) <= ROOM + 3
+    assert all(length <= size for length, size in zip(found, examples.sizes[:, 0], strict=True))
+    full = [n for n, size in zip(found, examples.sizes[:, 0], strict=True) if size == ROOM + 3]
+    assert np.mean(full) > 0.75 * (ROOM + 3)
+
+
+def test_half_of_the_pairs_are_true(task: Pretrain) -> None:
+    examples = Paired.of(task, ROWS)
+    counts = Counter(e.follows for epoch in range(30) for e in examples.in_epoch(3, epoch))
+    n = sum(counts.values())
+    assert n > 2000
+    assert abs(counts[FOLLOWS] / n - 0.5) < 3 * (0.25 / n) ** 0.5
+    assert counts[NO_PAIR] == 0
+
+
+def test_every_sentence_is_read_and_every_document_lends(task: Pretrain) -> None:
+    examples = Paired.of(task, ROWS)
+    read: Counter[tuple[int, int]] = Counter()
+    lent: Counter[int] = Counter()
+    for epoch in range(40):
+        for example in examples.in_epoch(2, epoch):
+            first, second = texts(task, example)
+            read.update(first + second)
+            lent.update([second[0][0]] if example.follows == DOES_NOT else [])
+    assert set(read) == {(d, s) for d, own in enumerate(corpus()) for s in range(len(own))}
+    assert set(lent) == set(range(N_DOCUMENTS))
+
+
+def test_an_example_is_a_function_of_seed_epoch_and_number(task: Pretrain, tmp_path: Path) -> None:
+    write(task, ROWS, tmp_path / "cache", name="text")
+    opened: Any = layout(task).open(task, tmp_path / "cache")
+    assert isinstance(opened, Paired)
+    made = Paired.of(task, ROWS)
+    for i in (31, 0, 17, 31):
+        one, other = opened.in_epoch(3, 4)[i], made.in_epoch(3, 4)[i]
+        for part in ("tokens", "segments", "places", "labels"):
+            np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
+        assert one.follows == other.follows
+    again = [made.in_epoch(*at)[5].tokens.tolist() for at in ((3, 4), (3, 5), (4, 4))]
+    assert again[0] != again[1]
+    assert again[0] != again[2]
+
+
+def test_a_document_in_parts_is_one(task: Pretrain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences of the next part follow; those of another part are never those of another document."""
+    monkeypatch.setattr("regard.data.documents.PART", 50)
+    lines = [line for own in corpus() for line in (*own, "")]
+    rows = [Row({"text": part}, "a.txt", line) for line, part in documents(lines, "paragraphs")]
+    assert len(rows) > 2 * N_DOCUMENTS
+    assert sum(map(closes, rows)) == N_DOCUMENTS
+    whole, parts = Paired.of(task, ROWS).in_epoch(1, 2), Paired.of(task, rows).in_epoch(1, 2)
+    assert parts.n_documents == N_DOCUMENTS
+    np.testing.assert_array_equal(parts.sizes, whole.sizes)
+    for example in parts:
+        first, second = texts(task, example)
+        assert (first[0][0] == second[0][0]) == (example.follows == FOLLOWS)
+    true = [n for n in range(len(whole)) if whole[n].follows == FOLLOWS]
+    assert all(np.array_equal(whole[n].tokens, parts[n].tokens) for n in true)
+
+
+def test_parts_are_held_out_together() -> None:
+    rows = [Row({"text": text}, "a", 1) for text in ("a\n", "a", "b", "c\n", "c\n", "c", "d", "e", "f")]
+    kept: list[Row] = []
+    left = list(without_every(3, rows, kept))
+    assert [row.fields["text"] for row in kept] == ["c\n", "c\n", "c", "f"]
+    assert len(left) == 5
+
+
+def test_a_document_of_one_sentence_has_no_pair(task: Pretrain) -> None:
+    alone = Row({"text": "doc0 s0 go"}, "a.txt", 1)
+    examples = Paired.of(task, [alone, *ROWS])
+    example = examples.in_epoch(1, 1)[0]
+    assert example.follows == NO_PAIR
+    assert set(example.segments.tolist()) == {0}
+    assert len(example.places) == 1
+    assert examples.n_with_next == N_DOCUMENTS
+
+
+def test_one_document_has_no_pairs_at_all(task: Pretrain) -> None:
+    found = scored(task, ROWS[:1], "valid")
+    assert {example.follows for example in found} == {NO_PAIR}
+
+
+def test_a_long_sentence_becomes_several(task: Pretrain) -> None:
+    (document,) = task.encode([Row({"text": "go " * 50 + "\ngo"}, "a.txt", 1)])
+    assert document.lengths.tolist() == [11, 11, 11, 11, 6, 1]
+    assert len(document.tokens) == 51
+
+
+def test_sentences_of_another_document_that_never_fit_are_cut(task: Pretrain) -> None:
+    short, long = Row({"text": "go\ngo"}, "a.txt", 1), Row({"text": "go go go go go\n" * 3}, "a.txt", 2)
+    examples = Paired.of(task, [short, long])
+    found = [examples.in_epoch(1, epoch)[0] for epoch in range(20)]
+    assert {example.follows for example in found} == {FOLLOWS, DOES_NOT}
+    assert {len(example.tokens) for example in found} == {5}
+
+
+def test_what_has_no_next_or_no_other_is_refused(task: Pretrain) -> None:
+    with pytest.raises(DataError, match=r"a\.txt: holds 1 document, so no sentence can come from another"):
+        refuse_unfit(Paired.of(task, ROWS[:1]), "a.txt")
+    alone = [Row({"text": "go go"}, "a.txt", n) for n in range(5)]
+    with pytest.raises(
+        DataError, match=r"every document has only one sentence, .*task\.sentences = \"marks\""
+    ):
+        refuse_unfit(Paired.of(task, alone), "a.txt")
+    with pytest.raises(DataError, match="valid: holds no text"):
+        scored(task, [Row({"text": ""}, "a.txt", 1)], "valid")
+    refuse_unfit(Paired.of(task, ROWS), "a.txt")
