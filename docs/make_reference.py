@@ -18,6 +18,7 @@ from regard.models import (
     BertPretrainingConfig,
     ClassifierConfig,
     GPTConfig,
+    RelaterConfig,
     RNNConfig,
     TaggerConfig,
     TransformerConfig,
@@ -31,6 +32,7 @@ from regard.tasks import (
     ClassifyConfig,
     LanguageModelConfig,
     PretrainConfig,
+    RelationConfig,
     TagConfig,
     TranslateConfig,
 )
@@ -60,6 +62,11 @@ SECTIONS = (
     Section('`[task]` with `kind = "translate"`', TranslateConfig, "A text in, a text out."),
     Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
     Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
+    Section(
+        '`[task]` with `kind = "relation"`',
+        RelationConfig,
+        "A text with two marked entities in, their relation out.",
+    ),
     Section('`[task]` with `kind = "language_model"`', LanguageModelConfig, "A text in, how it goes on out."),
     Section(
         '`[task]` with `kind = "pretrain"`',
@@ -105,6 +112,9 @@ SECTIONS = (
     Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
     Section(
+        '`[model]` with `kind = "relater"`', RelaterConfig, "For `relation`; its encoders are a classifier's."
+    ),
+    Section(
         '`[model]` with `kind = "bert_pretraining"`',
         BertPretrainingConfig,
         "For `pretrain`; its encoder is a `bert`.",
@@ -112,7 +122,7 @@ SECTIONS = (
     Section(
         '`[model.encoder]` with `kind = "rnn"`',
         RNNEncoderConfig,
-        "The default encoder; a tagger's has `d_hidden` 256 and `dropout` 0.5 unless told.",
+        "The default encoder; a tagger's and a relater's have `d_hidden` 256 and `dropout` 0.5 unless told.",
     ),
     Section(
         '`[model.encoder]` with `kind = "transformer"`',
@@ -158,6 +168,10 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     },
     TagConfig: {
         "tokenizer": "how words become pieces",
+    },
+    RelationConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over the relations",
     },
     TokenizerConfig: {
         "kind": "byte-pair encoding, unigram, WordPiece, characters, or whole words",
@@ -208,6 +222,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "or the mean",
     },
     TaggerConfig: {"encoder": "what reads the text"},
+    RelaterConfig: {"encoder": "what reads the text", "pooling": "as a classifier's"},
     RNNEncoderConfig: {
         "cell": CELL,
         "d_embed": "width of an embedded piece",

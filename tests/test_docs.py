@@ -105,9 +105,12 @@ def test_recipes_in_the_docs_are_recipes(name: str) -> None:
     for block in blocks(name, "toml"):
         given = tomllib.loads(block)
         model = given.setdefault("model", {"kind": "transformer"})
-        usual = {"classifier": "classify", "tagger": "tag", "bert_pretraining": "pretrain"}.get(
-            model["kind"], "translate"
-        )
+        usual = {
+            "classifier": "classify",
+            "tagger": "tag",
+            "relater": "relation",
+            "bert_pretraining": "pretrain",
+        }.get(model["kind"], "translate")
         given.setdefault("task", {"kind": usual})
         given.setdefault("data", {}).setdefault("train", ["train.source", "train.target"])
         Recipe.parse(given, name)

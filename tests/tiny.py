@@ -20,6 +20,7 @@ from regard.models import (
     ClassifierConfig,
     Dims,
     GPTConfig,
+    RelaterConfig,
     RNNConfig,
     RNNSeq2Seq,
     TaggerConfig,
@@ -66,6 +67,11 @@ def tagger(kind: str, *, crf: bool = True, **changes: Any) -> TaggerConfig:
     return TaggerConfig.model_validate({"encoder": encoder, "crf": crf, "dropout": 0.0})
 
 
+def relater(kind: str, **changes: Any) -> RelaterConfig:
+    encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind]
+    return RelaterConfig.model_validate({"encoder": encoder, "dropout": 0.0} | changes)
+
+
 def to_pretrain(**changes: Any) -> BertPretrainingConfig:
     encoder = {"kind": "bert", "dropout": 0.0} | ENCODERS["bert"] | {"max_positions": 24} | changes
     return BertPretrainingConfig.model_validate({"encoder": encoder})
@@ -110,6 +116,11 @@ class Inputs:
         """Every piece a word: where it stands, and whether it is one."""
         at_BN = torch.arange(self.source_BK.numel()).view_as(self.source_BK)
         return at_BN, torch.arange(at_BN.shape[1]) < self.lengths_B[:, None]
+
+    def marked(self, first_mark: int) -> "Inputs":
+        """Every row after the four marks of two entities that hold nothing."""
+        marks_B4 = torch.arange(first_mark, first_mark + 4).expand(len(self.lengths_B), 4)
+        return Inputs(torch.cat([marks_B4, self.source_BK], 1), self.lengths_B + 4, self.target_BT)
 
     @property
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -167,6 +178,22 @@ def named(folder: Path, n_lines: int, name: str = "train", *, longest: int = 6, 
             lines.append(f"{word} {before}")
         lines.append("")
     path = folder / f"{name}.conll"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return [str(path)]
+
+
+def paired(folder: Path, n_lines: int, name: str = "train", *, longest: int = 6, seed: int = 1) -> list[str]:
+    """A TSV of sentences with two planted words, marked: the first in the alphabet rules the other."""
+    rng = random.Random(f"{name} {seed}")
+    lines = []
+    for _ in range(n_lines):
+        words = rng.choices(sorted(set(WORDS) - PLANTED), k=rng.randint(2, longest))
+        first, second = sorted(rng.sample(range(len(words)), 2))
+        one, other = rng.choices(sorted(PLANTED), k=2)
+        label = "Other" if one == other else f"Rules({'e1,e2' if one < other else 'e2,e1'})"
+        words[first], words[second] = f"<e1>{one}</e1>", f"<e2>{other}</e2>"
+        lines.append(f"{label}\t{' '.join(words)}")
+    path = folder / f"{name}.tsv"
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return [str(path)]
 
@@ -280,6 +307,16 @@ def tagging(folder: Path, **train: Any) -> regard.Recipe:
         "test": named(folder, 5, "test"),
     }
     return recipe(folder, data, tagger("rnn").model_dump(), "tag", **train)
+
+
+def relating(folder: Path, **train: Any) -> regard.Recipe:
+    data = {
+        "train": paired(folder, 43),
+        "valid": paired(folder, 7, "valid"),
+        "test": paired(folder, 5, "test"),
+        "columns": {"label": 1, "text": 2},
+    }
+    return recipe(folder, data, relater("rnn").model_dump(), "relation", **train)
 
 
 def untrained(config: Any, **changes: Any) -> Trained:

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from regard.api import Evaluation, Trained, load, train
     from regard.embed import Embedder
     from regard.recipe import Recipe
+    from regard.relate import Relations
 
 __version__ = "0.1.0"
-__all__ = ["Embedder", "Evaluation", "Recipe", "Trained", "__version__", "load", "train"]
+__all__ = ["Embedder", "Evaluation", "Recipe", "Relations", "Trained", "__version__", "load", "train"]
 
 _HOMES = {
     "Embedder": "regard.embed",
     "Evaluation": "regard.api",
     "Recipe": "regard.recipe",
+    "Relations": "regard.relate",
     "Trained": "regard.api",
     "load": "regard.api",
     "train": "regard.api",

@@ -11,7 +11,11 @@ from torch import nn
 from regard.encoder import PART, Encoder, read_encoder
 from regard.errors import RecipeError
 from regard.models import EncoderConfig, EncodingConfig
+from regard.models.height import MARKS
 from regard.recipe import Recipe
+
+MAY_DIFFER = (MARKS, "pooling.")
+"""What a model may have otherwise than the one it begins with."""
 
 
 def beginning(recipe: Recipe, base: Path = Path()) -> Encoder | None:
@@ -56,10 +60,12 @@ def _agreed(model: EncodingConfig, begins: Encoder) -> EncoderConfig:
 
 
 def begin(model: nn.Module, begins: Encoder) -> None:
-    """Copy the encoder's weights into a new model, and what fits of its pooling; the rest stays random."""
+    """Copy the encoder's weights into a new model, and what fits of its marks and its pooling; the rest stays
+    random.
+    """
     own = model.state_dict()
     with torch.no_grad():
         for name, tensor in begins.tensors.items():
             fits = name in own and own[name].shape == tensor.shape
-            if name.startswith(PART) or (fits and name.startswith("pooling.")):
+            if fits if name.startswith(MAY_DIFFER) else name.startswith(PART):
                 own[name].copy_(tensor)

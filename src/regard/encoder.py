@@ -19,6 +19,7 @@ from regard.errors import CheckpointError, RunError
 from regard.export import bert
 from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
+from regard.models.height import MARKS
 from regard.models.outline import unfilled
 from regard.store import FORMAT_VERSION, load_model, read_json, write_json
 from regard.training.checkpoint import load_weights
@@ -47,7 +48,9 @@ class Encoder:
 
     @property
     def own(self) -> dict[str, Tensor]:
-        return {name.removeprefix(PART): it for name, it in self.tensors.items() if name.startswith(PART)}
+        """Of the encoder alone, without the marks of a task."""
+        kept = (name for name in self.tensors if name.startswith(PART) and name != MARKS)
+        return {name.removeprefix(PART): self.tensors[name] for name in kept}
 
     def save(self, folder: Path) -> None:
         """With BERT's pooler, if it has one; without a last map."""

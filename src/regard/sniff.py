@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean, mode, quantiles
 from typing import TypeVar
 
-from regard.data import conll, parquet
+from regard.data import conll, parquet, semeval
 from regard.data.lines import expand, lines, resolve
 from regard.data.source import (
     Column,
@@ -56,14 +56,16 @@ def sniff(
     splits, reasons = _splits(files)
     train = splits["train"]
     given = dict(columns or {})
-    told = _by_format(train, task) or _known_kind(task, given)
+    by_format = _by_format(train, task)
+    known = [by_format] if by_format else _known_kinds(task, given)
+    told = known[0] if known else None
     why: list[str] = []
     if told is not None and (file_format(train[0]) in told.formats or _is_one_text(train, told)):
         chosen = {role: given.get(role) for role in told.roles}
     else:
         named = any(isinstance(column, str) for column in given.values())
         table = _sample_columns(train, encoding, named)
-        told = told or _guess_kind(train, table, encoding)
+        told = _alike(known, table) or told or _guess_kind(train, table, encoding)
         chosen, why = _fill_roles(train, told, table, given)
     for others in (splits["valid"], splits["test"]):
         if others:
@@ -198,15 +200,15 @@ def _is_header(columns: Sequence[Sequence[str]]) -> bool:
     return max(map(len, first)) <= MAX_LABEL_CHARS and any(alone)
 
 
-def _known_kind(task: str | None, given: Mapping[str, Column]) -> Kind | None:
-    """The task that was named, or the one whose roles were."""
+def _known_kinds(task: str | None, given: Mapping[str, Column]) -> list[Kind]:
+    """The task that was named, or those of one set of roles that were."""
     if task is not None and task not in KINDS:
         raise DataError(f"unknown task {task}{did_you_mean(task, KINDS)}")
     kinds = [kind for kind in KINDS.values() if task in (None, kind.name) and set(given) <= set(kind.roles)]
     if not kinds:
         roles = "; ".join(f"{kind.name} has {' and '.join(kind.roles)}" for kind in KINDS.values())
         raise DataError(f"no task has columns for {' and '.join(given)}: {roles}")
-    return kinds[0] if task or given else None
+    return [kind for kind in kinds if kind.roles == kinds[0].roles] if task or given else []
 
 
 def _by_format(files: Sequence[str], task: str | None) -> Kind | None:
@@ -224,16 +226,25 @@ def _guess_kind(files: Sequence[str], table: Mapping[Column, list[str]], encodin
         raise DataError(
             f"{file}: looks like CoNLL, a word and its tag a line; give it a name that ends in .conll"
         )
+    if file_format(file) == "text" and semeval.looks_like(lines(file, encoding=encoding)):
+        raise DataError(
+            f"{file}: looks like SemEval-2010 task 8, a numbered sentence and its relation; give it a name "
+            f"that ends in {semeval.SUFFIX}"
+        )
     names = [column for column in table if isinstance(column, str)]
     hits = {kind.name: {role for role in kind.roles if named_like(role, names)} for kind in KINDS.values()}
     most = max(map(len, hits.values()))
     tied = [kind for kind in KINDS.values() if len(hits[kind.name]) == most]
-    alike = [kind for kind in reversed(tied) if kind.looks_like(table)]
-    if len(tied) > 1 and alike:
-        return alike[0]
+    if len(tied) > 1 and (alike := _alike(tied, table)):
+        return alike
     if most and all(hits[kind.name] == hits[tied[0].name] for kind in tied):
         return tied[0]
     raise _cannot_tell(files, table)
+
+
+def _alike(kinds: Sequence[Kind], table: Mapping[Column, list[str]]) -> Kind | None:
+    """Of several, the one whose values these could be: the last, as it asks for most."""
+    return next((kind for kind in reversed(kinds) if kind.looks_like(table)), None)
 
 
 def _fill_roles(

@@ -64,12 +64,13 @@ MAY_IMPORT = {
     "sniff": "kinds data errors",
     "draft": "kinds",
     "embed": "encoder layers.pooling data.batching run tasks.task errors",
-    "regard": "api embed recipe",
+    "relate": "api kinds.pairs tasks errors",
+    "regard": "api embed recipe relate",
     # what users touch
     "serve": "regard api decode kinds data.source explain.assets explain.page config plain errors"
     " __version__",
-    "cli": "regard api describe embed report doctor sniff draft kinds export importing machine serve recipe"
-    " tasks.task metrics.resample data errors __version__ training.stopping training.ranks plain"
+    "cli": "regard api describe embed relate report doctor sniff draft kinds export importing machine serve"
+    " recipe tasks.task metrics.resample data errors __version__ training.stopping training.ranks plain"
     " explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }

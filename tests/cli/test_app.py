@@ -44,7 +44,7 @@ def test_the_package_fetches_its_names_when_asked() -> None:
     light = python(
         "-c", "import sys, regard; print('torch' in sys.modules, callable(regard.train), dir(regard))"
     )
-    assert light.stdout.startswith("False True ['Embedder', 'Evaluation', 'Recipe', 'Trained'")
+    assert light.stdout.startswith("False True ['Embedder', 'Evaluation', 'Recipe', 'Relations', 'Trained'")
     with pytest.raises(AttributeError, match="module 'regard' has no attribute 'trian'"):
         regard.trian  # noqa: B018
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.data import examples
-from regard.data.examples import Examples, before_end, held_out, without_end, without_every, write
+from regard.data.examples import ADDED, Examples, before_end, held_out, without_end, without_every, write
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
@@ -72,7 +72,7 @@ def test_the_usable_examples_come_back_with_their_places(task: Any, where: str, 
     ), "a batch of revived examples is the batch of the originals"
 
 
-@pytest.mark.parametrize(("size", "dtype"), [(2**16, np.uint16), (2**16 + 1, np.uint32)])
+@pytest.mark.parametrize(("size", "dtype"), [(2**16 - ADDED, np.uint16), (2**16 - ADDED + 1, np.uint32)])
 def test_a_large_vocabulary_takes_more_room(
     size: int, dtype: type[np.integer], monkeypatch: pytest.MonkeyPatch
 ) -> None:

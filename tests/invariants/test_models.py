@@ -19,16 +19,20 @@ from regard.models import (
     ClassifierConfig,
     Dims,
     GPTConfig,
+    RelaterConfig,
     RNNConfig,
     TaggerConfig,
     TransformerConfig,
 )
+from regard.models.relater import N_MARKS
 from regard.store import load_model, save_model
 from regard.tasks import (
     Classify,
     ClassifyConfig,
     LanguageModel,
     LanguageModelConfig,
+    Relation,
+    RelationConfig,
     Tag,
     TagConfig,
     Translate,
@@ -42,6 +46,7 @@ from tiny import (
     classifier,
     gpt,
     inputs,
+    relater,
     rnn,
     stirred,
     tagger,
@@ -49,7 +54,15 @@ from tiny import (
     transformer,
 )
 
-Config = TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig | BertPretrainingConfig
+Config = (
+    TransformerConfig
+    | RNNConfig
+    | ClassifierConfig
+    | TaggerConfig
+    | RelaterConfig
+    | GPTConfig
+    | BertPretrainingConfig
+)
 
 TRANSLATORS: dict[str, tuple[Config, Dims]] = {
     f"transformer-{position}-{norm}": (transformer(position=position, norm=norm), DIMS)
@@ -106,6 +119,11 @@ TAGGERS: dict[str, tuple[Config, Dims]] = {
     for encoder in ("transformer", "rnn", "words")
     for crf in (True, False)
 }
+RELATERS: dict[str, tuple[Config, Dims]] = {
+    f"relater-{encoder}{'' if entities else '-pooled'}": (relater(encoder, entities=entities), DIMS)
+    for encoder in ("transformer", "rnn", "words", "bert")
+    for entities in (True, False)
+}
 CONTINUERS: dict[str, tuple[Config, Dims]] = {
     f"gpt-{position}": (gpt(position=position), JOINT)
     for position in ("learned", "rotary", "sinusoidal", "relative", "alibi", "none")
@@ -115,7 +133,7 @@ CONTINUERS |= {
     "gpt-post-multiquery": (gpt(norm="post", n_kv_heads=1), JOINT),
 }
 PRETRAINED: dict[str, tuple[Config, Dims]] = {"bert-pretraining": (to_pretrain(), DIMS)}
-READERS = TRANSLATORS | CLASSIFIERS | TAGGERS | PRETRAINED
+READERS = TRANSLATORS | CLASSIFIERS | TAGGERS | RELATERS | PRETRAINED
 MODELS = READERS | CONTINUERS
 LEGAL = ("B-LOC", "I-LOC", "O", "B-PER", "B-ORG", "I-ORG", "I-ORG")
 """As many tags as the longest input has words; so is every beginning of it."""
@@ -126,17 +144,22 @@ def each(models: dict[str, tuple[Config, Dims]]) -> pytest.MarkDecorator:
 
 
 def made(config: Config, dims: Dims) -> tuple[nn.Module, Inputs]:
-    return stirred(config.build(dims)), inputs(dims=dims)
+    return stirred(config.build(dims)), given_to(config, dims)
+
+
+def given_to(config: Config, dims: Dims) -> Inputs:
+    found = inputs(dims=dims)
+    return found.marked(dims.source_vocab - N_MARKS) if isinstance(config, RelaterConfig) else found
 
 
 def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
-    """Logits: (B, T, V) of a translator or of what continues its target, (B, C) of a classifier; a tagger's
-    probabilities: (B, 7, C)."""
+    """Logits: (B, T, V) of a translator or of what continues its target, (B, C) of a classifier or a
+    relater; a tagger's probabilities: (B, 7, C)."""
     if isinstance(config, TaggerConfig):
         at_BN, keep_BN = given.words
         likely_BNC = model.marginals(model.scores(*given.texts, at_BN), keep_BN)
         return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - at_BN.shape[1]))
-    if isinstance(config, ClassifierConfig):
+    if isinstance(config, ClassifierConfig | RelaterConfig):
         return model(*given.texts)
     if isinstance(config, BertPretrainingConfig):
         return torch.cat(model(*hidden(given)), dim=1)
@@ -156,7 +179,7 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
     if isinstance(config, TaggerConfig):
         legal_N = torch.tensor([TAGS.index(tag) for tag in LEGAL])
         return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
-    if isinstance(config, ClassifierConfig):
+    if isinstance(config, ClassifierConfig | RelaterConfig):
         return nn.functional.cross_entropy(model(*given.texts), given.target_BT[:, 0] % DIMS.classes)
     if isinstance(config, BertPretrainingConfig):
         (loss, _), scores_B2 = model(*hidden(given), smoothed_cross_entropy(given.source_BK[:, 0], 0.0))
@@ -277,7 +300,7 @@ def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
     else:
         if config.encoder.kind in ("transformer", "bert"):
             expected += [f"encoder.stack.layers.{i}.self" for i in range(2)]
-        if isinstance(config, ClassifierConfig) and config.pooling == "attention":
+        if isinstance(config, ClassifierConfig | RelaterConfig) and config.pooling == "attention":
             expected.append("pooling.attention")
     assert list(sites(config.build(dims))) == expected
 
@@ -313,8 +336,11 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
     model, given = made(config, dims)
     source, target = Vocabulary(dims.source_vocab), Vocabulary(dims.target_vocab)
     task: Any
+    labels = [f"label {i}" for i in range(dims.classes)]
     if isinstance(config, ClassifierConfig):
-        task = Classify(ClassifyConfig(max_length=12), source, [f"label {i}" for i in range(dims.classes)])
+        task = Classify(ClassifyConfig(max_length=12), source, labels)
+    elif isinstance(config, RelaterConfig):
+        task = Relation(RelationConfig(max_length=12), Vocabulary(dims.source_vocab - N_MARKS), labels)
     elif isinstance(config, TaggerConfig):
         task = Tag(TagConfig(max_length=12), source, dims.tags, "signs")
     elif isinstance(config, GPTConfig):
@@ -353,12 +379,12 @@ def test_can_be_built_without_memory_and_begun_afresh(config: Config, dims: Dims
 
 @each(MODELS)
 def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
-    given = inputs(dims=dims)
+    given = given_to(config, dims)
 
     def loss(seed: int) -> float:
         torch.manual_seed(seed)
         changes = {"dropout": 0.3}
-        if isinstance(config, ClassifierConfig | TaggerConfig | BertPretrainingConfig):
+        if isinstance(config, ClassifierConfig | TaggerConfig | RelaterConfig | BertPretrainingConfig):
             changes["encoder"] = config.encoder.model_copy(update={"dropout": 0.3})
         model = config.model_copy(update=changes).build(dims).train()
         return loss_of(config, model, given).item()
@@ -459,6 +485,12 @@ NAMES: dict[str, tuple[Config, str]] = {
         encoder.stack.layers.0.ff.{inner,outer}.{weight,bias} encoder.stack.layers.0.ff_norm.{weight,bias}
         pooling.dense.{weight,bias} hidden.{weight,bias} hidden_norm.{weight,bias} output_bias
         follows.{weight,bias}""",
+    ),
+    "relater": (
+        relater("rnn", encoder={"kind": "rnn", "n_layers": 1}),
+        """encoder.embed.{weight,marks} encoder.recurrent.network.{weight,bias}_{ih,hh}_l0{,_reverse}
+        pooling.query_D pooling.attention.score.v_HE pooling.attention.k.weight hidden.{weight,bias}
+        output.{weight,bias}""",
     ),
     "bert": (
         classifier("bert", "pooler", n_layers=1),

@@ -27,3 +27,19 @@ def test_words_are_seen_unless_told() -> None:
     assert torch.equal(
         embed(tokens_BT, torch.arange(T)[None]), embed.eval()(tokens_BT, torch.arange(T)[None])
     )
+
+
+def test_marks_are_tokens_beyond_the_table() -> None:
+    embed = Embed(50, D, position=Sinusoidal(D))
+    embed.add_marks(3)
+    assert embed.marks is not None
+    whole = Embed(53, D, position=Sinusoidal(D))
+    with torch.no_grad():
+        whole.weight.copy_(torch.cat([embed.weight, embed.marks]))
+    tokens_BT, positions_1T = torch.randint(53, (B, T)), torch.arange(T)[None]
+    out_BTD, same_BTD = embed(tokens_BT, positions_1T), whole(tokens_BT, positions_1T)
+    assert torch.equal(out_BTD, same_BTD)
+    out_BTD.square().sum().backward()
+    same_BTD.square().sum().backward()
+    assert whole.weight.grad is not None
+    torch.testing.assert_close(torch.cat([embed.weight.grad, embed.marks.grad]), whole.weight.grad)

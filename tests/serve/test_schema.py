@@ -21,6 +21,8 @@ OPERATIONS = {
     "/v1/classify": "POST",
     "/v1/tag": "POST",
     "/v1/generate": "POST",
+    "/v1/relate": "POST",
+    "/v1/fill": "POST",
     "/v1/explain": "POST",
     "/v1/models": "GET",
     "/health": "GET",

@@ -27,7 +27,8 @@ def init(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .conll, .conllu, each plain or .gz; "
+            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .conll, .conllu, .semeval, each "
+            "plain or .gz; "
             "train, valid and test are told by these words in the names.",
             show_default=False,
         ),
@@ -35,7 +36,7 @@ def init(
     task: Annotated[
         str | None,
         typer.Option(
-            help="translate, classify, tag, language_model or pretrain, where the files do not tell."
+            help="translate, classify, tag, relation, language_model or pretrain, if the files do not tell."
         ),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli import console
+from regard.cli import embed as embedding
+from regard.cli import relate as relating
 from regard.cli.arguments import Context, ContextFile, Others, Run, Settings, search_settings
-from regard.cli.embed import refuse_others, write_vectors
-from regard.cli.texts import beside, file_settings, file_texts, is_blank, layout, only_left
+from regard.cli.texts import beside, file_settings, file_texts, is_blank, layout, only_left, tell_cut
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
@@ -55,6 +56,13 @@ def predict(
     ] = "builtin",
     int8: Annotated[bool, typer.Option("--int8", help="Let CTranslate2 round the weights.")] = False,
     settings: Settings = None,
+    entities: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TAG_RUN",
+            help="Of raw texts: find entities with this tagger, and what each two have to do together.",
+        ),
+    ] = None,
     embed: Annotated[
         bool,
         typer.Option("--embed", help="A vector for each text, as JSON lines; RUN may also be a BERT folder."),
@@ -75,12 +83,22 @@ def predict(
         raise DataError(f"texts and --file {file} are both given; give one of them")
     if out is not None and not embed:
         raise DataError(f"--out {out}: only vectors (--embed) are written to a file; redirect answers with >")
+    searching: dict[str, object] = {
+        "--beam": beam,
+        "--n-best": n_best,
+        "--with": others,
+        "--int8": int8,
+        "--set": settings,
+    }
     if embed:
-        refuse_others(
-            {"--beam": beam, "--n-best": n_best, "--with": others, "--int8": int8, "--set": settings}
-        )
+        embedding.refuse_others(searching | {"--entities": entities})
         given = _given(run, file, ("text",), encoding)
-        write_vectors(run, texts or map(str, given()), out, _count(texts, file, given))
+        embedding.write_vectors(run, texts or map(str, given()), out, _count(texts, file, given))
+        return
+    if entities is not None:
+        relating.refuse_others(searching)
+        given = _given(run, file, ("text",), encoding)
+        relating.write_relations(run, entities, texts or map(str, given()), json=json)
         return
     trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
     about = beside(context, context_file, trained.task.inputs, encoding)
@@ -110,13 +128,7 @@ def predict(
             sys.stdout.flush()
             cut += answer is not None and answer.cut
             tick(1)
-    _tell_cut(trained, cut)
-
-
-def _tell_cut(trained: "Trained", cut: int) -> None:
-    if cut:
-        limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
-        console.line(f"{cut} of the texts {limit}: only the beginning was read", "dim", console=console.ERR)
+    tell_cut(trained, cut)
 
 
 def _given(

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.cli import console
 from regard.errors import DataError
 
 if TYPE_CHECKING:
+    from regard import Trained
     from regard.data.source import Asked, Column
 
 
@@ -74,3 +76,13 @@ def file_settings(file: str) -> dict[str, str]:
     from regard.data.source import file_format
 
     return {"split": "spaces"} if file_format(file) == "conll" else {}
+
+
+def tell_cut(trained: "Trained", cut: int) -> None:
+    """How many texts were too long, and what became of them."""
+    from regard.kinds import KINDS
+
+    if cut:
+        limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
+        fate = KINDS[trained.task.kind].cut
+        console.line(f"{cut} of the texts {limit}: {fate}", "dim", console=console.ERR)

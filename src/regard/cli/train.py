@@ -24,6 +24,7 @@ def train(
     Stop it at any time (Ctrl-C, a signal, a power cut): the same command goes on where it was.
     """
     import regard
+    from regard.kinds import KINDS
     from regard.training.ranks import is_first
     from regard.training.stopping import Interrupted
 
@@ -38,10 +39,10 @@ def train(
         return
     console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
     console.OUT.print()
-    next_commands(described.run)
+    next_commands(described.run, KINDS[described.task.kind].sample)
 
 
-def next_commands(run: str, text: str = "your text") -> None:
+def next_commands(run: str, text: str) -> None:
     console.line("now try:", "dim")
     for verb in ("predict", "explain"):
         console.line(f'  regard {verb} {run} "{text}"')

@@ -32,6 +32,9 @@ CHUNK = 4096
 END, MOST_OF_END = 10, 1_000_000
 """Of a text without documents its last tenth is kept back, but no more than so many characters."""
 
+ADDED = 8
+"""Pieces that a task may add to its vocabulary at most."""
+
 Ints = NDArray[np.integer]
 Kept = tuple[Ints, ...]
 """What of an example is kept: one sequence of integers per column."""
@@ -127,7 +130,7 @@ class _Maker:
 
     def __init__(self, encoder: Encoder[Any]) -> None:
         self.encoder = encoder
-        small = all(len(tokenizer) <= 2**16 for tokenizer in encoder.tokenizers.values())
+        small = all(len(tokenizer) <= 2**16 - ADDED for tokenizer in encoder.tokenizers.values())
         self.dtype = np.dtype(np.uint16 if small else np.uint32)
         self.files: list[str] = []
         self.n_left_out = 0

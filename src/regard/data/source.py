@@ -1,9 +1,10 @@
 """Lines → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, each plain or `.gz`; and Parquet.
 
-The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`, those of conll.py; else it is
-plain text, one record per line). A path may be a pattern for many files (`part-*.tsv.gz`), read in the order
-of their names. A column is a name or a number counted from 1. A TSV or CSV file has a header if, and only if,
-some column is given by name, or a cell of its first line is the name of a wanted role or one of its SYNONYMS.
+The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`, those of conll.py and
+semeval.py; else it is plain text, one record per line). A path may be a pattern for many files
+(`part-*.tsv.gz`), read in the order of their names. A column is a name or a number counted from 1. A TSV or
+CSV file has a header if, and only if, some column is given by name, or a cell of its first line is the name
+of a wanted role or one of its SYNONYMS.
 A role whose column is not given takes the column named like it; without a header, the first column that no
 other role claims. Plain text files beside one another are the columns of one table.
 """
@@ -16,7 +17,7 @@ from functools import partial
 from itertools import chain, count, zip_longest
 from pathlib import Path
 
-from regard.data import conll, parquet
+from regard.data import conll, parquet, semeval
 from regard.data.documents import By, documents
 from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
 from regard.errors import DataError
@@ -25,7 +26,7 @@ SYNONYMS = {
     "source": ("source", "src", "原文"),
     "target": ("target", "tgt", "trg", "translation", "译文"),
     "text": ("text", "sentence", "review", "document", "文本", "句子"),
-    "label": ("label", "class", "category", "sentiment", "标签", "类别"),
+    "label": ("label", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
 }
 
@@ -117,6 +118,9 @@ def read_rows(
                 rows = _object_rows(file, objects, columns, refuse)
             case "conll":
                 rows = _sentence_rows(file, read(file), columns, refuse)
+            case "semeval":
+                told = semeval.records(file, read(file), columns, refuse)
+                rows = (Row(fields, file, line) for line, fields in told)
             case _:
                 rows = _table_rows(file, file_cells(file, read(file)), columns, refuse)
         for row in rows:
@@ -135,9 +139,10 @@ def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tu
 
 
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl`, `parquet`, `conll` or `text`, by the suffix below `.gz`."""
+    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval` or `text`, by the suffix below `.gz`."""
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+    formats[semeval.SUFFIX] = "semeval"
     return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
 
 

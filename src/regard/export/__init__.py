@@ -23,7 +23,7 @@ from regard.models import (
     Transformer,
     TransformerConfig,
 )
-from regard.tasks import AnyTask, Classify, Pretrain, Tag, Translate
+from regard.tasks import AnyTask, Classify, Pretrain, Relation, Tag, Translate
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
 
@@ -121,6 +121,8 @@ class _Job:
         task, model, config = self.task, self.model, self.config
         if isinstance(task, Tag):
             raise RunError(f"{self.to}: taggers are not exported yet; regard serve answers over HTTP")
+        if isinstance(task, Relation):
+            raise RunError(f"{self.to}: relaters are not exported yet; regard serve answers over HTTP")
         if isinstance(task, Classify) and self.to == "onnx":
             onnx.write_classifier(task, model, folder)
             return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)

@@ -7,9 +7,12 @@ from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
 from regard.kinds.language_model import LANGUAGE_MODEL
 from regard.kinds.pretrain import PRETRAIN
+from regard.kinds.relation import RELATION
 from regard.kinds.tag import TAG
 from regard.kinds.translate import TRANSLATE
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL, PRETRAIN)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL, PRETRAIN, RELATION)
+}
 
 __all__ = ["KINDS", "Answer", "Guess", "Kind"]

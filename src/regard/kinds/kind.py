@@ -85,7 +85,11 @@ class Kind:
     """Under which the server is asked; by default its name."""
     asks: tuple[str, ...] = ("text",)
     """What its route is asked with: a text, or the task's inputs by name where there are several."""
-    probe: str = "a"
+    cut: str = "only the beginning was read"
+    """What became of a text that was too long."""
+    pairs: bool = False
+    """Whether its texts may be raw, if a tagger finds the entities to pair."""
+    sample: str = "your text"
     """A text that it can answer: a model is ready when it has."""
     searches: bool = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""

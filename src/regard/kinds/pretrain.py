@@ -163,5 +163,5 @@ PRETRAIN = Kind(
     answer=Filled,
     held_out="every 20th document is held out, or the last tenth of a file that is one",
     route="fill",
-    probe="[MASK]",
+    sample="your [MASK]",
 )

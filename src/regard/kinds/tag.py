@@ -196,5 +196,6 @@ TAG = Kind(
     usable=_is_paired,
     counts=_counts,
     counted="tag: words in training",
+    cut="of a word only the beginning was read",
     pieces=_pieces,
 )

@@ -10,12 +10,19 @@ from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
 from regard.models.gpt import GPT, GPTConfig
+from regard.models.relater import Relater, RelaterConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
 
 ModelConfig = Annotated[
-    TransformerConfig | RNNConfig | ClassifierConfig | TaggerConfig | GPTConfig | BertPretrainingConfig,
+    TransformerConfig
+    | RNNConfig
+    | ClassifierConfig
+    | TaggerConfig
+    | RelaterConfig
+    | GPTConfig
+    | BertPretrainingConfig,
     Field(discriminator="kind"),
 ]
 
@@ -35,6 +42,8 @@ __all__ = [
     "ModelConfig",
     "RNNConfig",
     "RNNSeq2Seq",
+    "Relater",
+    "RelaterConfig",
     "Tagger",
     "TaggerConfig",
     "Transformer",

@@ -7,13 +7,15 @@ from torch import nn
 
 _LAYER = re.compile(r"encoder\.stack\.layers\.(\d+)\.")
 _EMBEDDINGS = ("encoder.embed.", "encoder.segment.", "encoder.embed_norm.")
+MARKS = "encoder.embed.marks"
+"""Of a task that has tokens of its own: new to the encoder, whatever it begins with."""
 
 
 def height(name: str) -> float:
     """0 for the embeddings, n for the nth layer of the encoder, infinite for what stands above it."""
     if layer := _LAYER.match(name):
         return int(layer[1]) + 1
-    return 0 if name.startswith(_EMBEDDINGS) else math.inf
+    return 0 if name.startswith(_EMBEDDINGS) and name != MARKS else math.inf
 
 
 def freeze(model: nn.Module, n_layers: int) -> None:

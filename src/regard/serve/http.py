@@ -21,6 +21,7 @@ from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose
 from regard.serve.lane import Lane
 from regard.serve.refused import RefusedError, unavailable
+from regard.serve.relate import relations
 from regard.serve.web import page_files
 
 Answers = list[dict[str, Any]]
@@ -116,7 +117,21 @@ def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Respons
         lane.submit([job])
         return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
 
-    return _takes(schema.ASKS[kind.name], searched if kind.searches else plain)
+    async def related(ask: schema.PairingAsk, request: Request) -> Response:
+        if ask.entities is None:
+            return await plain(ask, request)
+        if ask.attention:
+            message = "entities and attention exclude each other; mark two entities to see what spoke for it"
+            raise RefusedError(422, "contradiction", message)
+        lane, tagger = engine.lane(ask.model, kind.name), engine.lane(ask.entities, "tag")
+        texts = [str(text) for text in asked(ask.given(), kind.asks)]
+        answers = await _unless_gone(request, relations(engine, lane, tagger, texts))
+        if answers is None:
+            return Response(status_code=GONE)
+        return JSONResponse({"model": lane.name, "answers": answers})
+
+    route = searched if kind.searches else related if kind.pairs else plain
+    return _takes(schema.ASKS[kind.name], route)
 
 
 def _takes(ask: type[schema.Ask], route: Callable[..., Any]) -> Callable[..., Any]:

@@ -74,6 +74,12 @@ class PlainAsk(Ask):
         return {}
 
 
+class PairingAsk(PlainAsk):
+    entities: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="of raw texts: name of the tagger that finds their entities, served beside it"
+    )
+
+
 class SearchAsk(Decoding, PlainAsk):
     stream: bool = Field(False, description="send the answer as server-sent events while it is written")
 
@@ -90,7 +96,7 @@ NAMES = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.ask
 
 
 def _ask(kind: Kind) -> type[PlainAsk]:
-    base = SearchAsk if kind.searches else PlainAsk
+    base = SearchAsk if kind.searches else PairingAsk if kind.pairs else PlainAsk
     fields: Any = {name: (Text | Texts, Field(description=f"a {name}, or a list")) for name in kind.asks}
     return create_model(f"{kind.answer.__name__}Ask", __base__=base, **fields)
 

@@ -44,19 +44,21 @@ class Worker:
     def about(self) -> Message:
         """What the parent must know to admit requests, measured on a first answer."""
         trained = self.trained
-        probe = dict.fromkeys(trained.task.inputs, KINDS[trained.task.kind].probe)
+        probe = dict.fromkeys(trained.task.inputs, KINDS[trained.task.kind].sample)
         trained.predict(probe)
         try:
             heads = sum(attention.n_heads for attention in trained.explain(probe).maps)
         except RegardError:  # it has no attention
             heads = 0
-        decode, dims = getattr(trained.task_config, "decode", None), trained.task.dims
+        config, dims = trained.task_config, trained.task.dims
+        decode = getattr(config, "decode", None)
         return {
             "task": trained.task.kind,
             "description": str(trained.model_config),
             "max_length": trained.task_config.max_length,
             "decode": None if decode is None else decode.model_dump(mode="json"),
             "heads": heads,
+            "pairing": config.model_dump(include={"no_relation", "both_ways"}),
             "vocabulary": max(dims.target_vocab, dims.classes, len(dims.tags)),
         }
 

@@ -8,17 +8,18 @@ from regard.data.documents import By
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
+from regard.tasks.relation import Relation, RelationConfig
 from regard.tasks.tag import Tag, TagConfig
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
 TaskConfig = Annotated[
-    TranslateConfig | ClassifyConfig | TagConfig | LanguageModelConfig | PretrainConfig,
+    TranslateConfig | ClassifyConfig | TagConfig | LanguageModelConfig | PretrainConfig | RelationConfig,
     Field(discriminator="kind"),
 ]
 TASKS: dict[str, type[Translate] | type[Classify] | type[Tag] | type[LanguageModel] | type[Pretrain]] = {
-    task.kind: task for task in (Translate, Classify, Tag, LanguageModel, Pretrain)
+    task.kind: task for task in (Translate, Classify, Tag, LanguageModel, Pretrain, Relation)
 }
 
 AnyTask = Task[Any, Any, Any, Any]
@@ -38,6 +39,8 @@ __all__ = [
     "LanguageModelConfig",
     "Pretrain",
     "PretrainConfig",
+    "Relation",
+    "RelationConfig",
     "Tag",
     "TagConfig",
     "Task",

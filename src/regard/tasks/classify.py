@@ -29,11 +29,16 @@ from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, 
 MOST_LABELS = 10_000
 
 
-class ClassifyConfig(Config):
-    kind: Literal["classify"] = "classify"
+class LabelConfig(Config):
+    """Of tasks that answer with one label."""
+
     tokenizer: TokenizerConfig = TokenizerConfig()
     max_length: int = Field(256, ge=4, description="pieces; longer texts are cut (regard check counts them)")
     label_smoothing: float = Field(0.0, ge=0, lt=1)
+
+
+class ClassifyConfig(LabelConfig):
+    kind: Literal["classify"] = "classify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Label:
     probabilities: dict[str, float]
     index: int
     cut: bool = False
-    """The text was longer than max_length; only its beginning was read."""
+    """The text was longer than max_length; not all of it was read."""
 
     def to_json(self) -> dict[str, Any]:
         shown = {label: round(p, 4) for label, p in self.probabilities.items()}
@@ -115,16 +120,17 @@ class Classify:
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
+    called: ClassVar[str] = "a classifier"
     metric = "accuracy"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "label"
 
-    def __init__(self, config: ClassifyConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+    def __init__(self, config: LabelConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
         self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
         self.dims = Dims(source_vocab=len(tokenizer), classes=len(self.labels))
 
     @classmethod
-    def fit(cls, config: ClassifyConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
+    def fit(cls, config: LabelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         labels: set[str] = set()
         file = "the training data"
 
@@ -140,15 +146,20 @@ class Classify:
                         f"{file}: more than {MOST_LABELS:,} different labels look like text, not classes; "
                         "choose the right column with data.columns.label"
                     )
-                yield row.fields["text"]
+                yield cls.spoken(row)
 
         learnt_from = sampled(texts())
         if len(labels) < 2:
             raise DataError(
                 f"{file}: only one label ({', '.join(labels)}) in the training data; "
-                "a classifier needs at least two"
+                f"{cls.called} needs at least two"
             )
         return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(labels))
+
+    @classmethod
+    def spoken(cls, row: Row) -> str:
+        """What the vocabulary is learnt from."""
+        return row.fields["text"]
 
     @property
     def rows_together(self) -> int:
@@ -159,14 +170,14 @@ class Classify:
         return {"text": self.tokenizer}
 
     def searching(self, **changes: Any) -> Self:
-        raise RecipeError(f"{next(iter(changes))}: a classifier does not search, so it has no such setting")
+        raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
         (folder / "labels.json").write_text(json.dumps(self.labels, ensure_ascii=False, indent=1), "utf-8")
 
     @classmethod
-    def load(cls, config: ClassifyConfig, folder: Path) -> Self:
+    def load(cls, config: LabelConfig, folder: Path) -> Self:
         path = folder / "labels.json"
         try:
             labels = json.loads(path.read_text("utf-8"))
@@ -186,12 +197,18 @@ class Classify:
 
     def _text(self, row: Row, ids: list[int]) -> Text:
         limit = self.config.max_length
+        framed = np.array(self.tokenizer.framed(ids[:limit]))
+        return Text(row, framed, self.index(row), cut=len(ids) > limit)
+
+    def index(self, row: Row) -> int:
+        """Of its label."""
         label = row.fields.get("label")
-        if label is not None and label not in self.labels:
+        if label is None:
+            return -1
+        if label not in self.labels:
             near = did_you_mean(label, self.labels)
             raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
-        index = -1 if label is None else self.labels.index(label)
-        return Text(row, np.array(self.tokenizer.framed(ids[:limit])), index, cut=len(ids) > limit)
+        return self.labels.index(label)
 
     def usable(self, example: Text) -> bool:
         return len(example.tokens) > len(self.tokenizer.framed(()))

@@ -66,7 +66,7 @@ class Prediction(Protocol):
 
     @property
     def cut(self) -> bool:
-        """Whether only the beginning of the input was read, as the rest was too long."""
+        """Whether not all of the input was read, as it was too long."""
 
     def to_json(self) -> dict[str, Any]: ...
 

@@ -27,8 +27,8 @@ function likely({ text, probability }) {
   return element("li", {}, element("bdi", { textContent: text }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
 }
 
-/** @param {ask.Model} model @param {AbortSignal} signal */
-async function classify(model, signal) {
+/** A label, and how likely each of them is. @param {ask.Model} model @param {AbortSignal} signal */
+async function labelled(model, signal) {
   const answer = /** @type {ask.Label} */ (await ask.answered(model, $("input").value, signal));
   $("output").textContent = answer.text;
   const labels = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
@@ -59,7 +59,8 @@ async function fill(model, signal) {
 export const ANSWERS = {
   translate: written("translate"),
   language_model: written("generate"),
-  classify,
+  classify: labelled,
+  relation: labelled,
   tag,
   pretrain: fill,
 };

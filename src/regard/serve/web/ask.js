@@ -3,7 +3,7 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {{ name: string, task: "translate" | "classify" | "tag" | "language_model" | "pretrain", description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {{ name: string, task: "translate" | "classify" | "tag" | "language_model" | "pretrain" | "relation", description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ model: string, text: string, decode?: Search }} Question */
 /** @typedef {{ text: string, attention?: Attention }} Translation */
@@ -55,7 +55,8 @@ export async function explained(question, signal) {
 export async function answered({ name, task, heads }, text, signal) {
   const question = { model: name, text };
   if (heads) return /** @type {Promise<Label | Tagged | Filled>} */ (explained(question, signal));
-  return (await (await post(`/v1/${task}`, question, signal)).json()).answers[0];
+  const route = task === "relation" ? "relate" : task;
+  return (await (await post(`/v1/${route}`, question, signal)).json()).answers[0];
 }
 
 /**

@@ -52,13 +52,13 @@ function show() {
     $("settings").hidden = true;
     $("more").setAttribute("aria-expanded", "false");
   }
-  $("answer").classList.toggle("label", task === "classify");
+  $("answer").classList.toggle("label", task === "classify" || task === "relation");
+  $("input").placeholder = say(task === "relation" ? "marked" : "placeholder");
   settings.suggest(decode);
 }
 
 function relabel() {
   settings.relabel();
-  $("input").placeholder = say("placeholder");
   show();
   attention.relabel();
 }

@@ -1,0 +1,71 @@
+"""A relater: what two marked entities of a sentence have to do with one another.
+
+The marks are four pieces beyond the vocabulary, so that no text can spell them; the encoder reads them like
+words, as the position indicators of Zhou et al. (2016), and they learn even where it is frozen. What it says
+where each entity begins (the entity starts of Baldini Soares et al. 2019) stands beside the pooled sentence;
+a hidden layer joins them.
+
+With `entities = false`, a recurrent encoder and attention pooling it is close to Att-BLSTM of Zhou et al.,
+but for these: both directions stand side by side instead of being added, the scores of the attention have a
+matrix of their own, and so has the tanh after it.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.layers.dropout import Dropout
+from regard.layers.pooling import PoolingKind, pooling
+from regard.linear import Linear
+from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
+from regard.models.dims import Dims
+
+N_MARKS = 4
+"""Begin and end of the first entity, begin and end of the second: the last pieces of the vocabulary."""
+
+
+class RelaterConfig(EncodingConfig):
+    kind: Literal["relater"] = "relater"
+    encoder: EncoderConfig = RNNEncoderConfig(d_hidden=256, dropout=0.5)
+    entities: bool = Field(
+        True, description="read the states at both entities too; without it the pooled sentence alone"
+    )
+    pooling: PoolingKind = "attention"
+    dropout: float = Field(0.5, ge=0, lt=1, description="before and after the hidden layer")
+
+    @property
+    def d_model(self) -> int:
+        return self.encoder.d_out
+
+    def build(self, dims: Dims) -> "Relater":
+        return Relater(self, dims)
+
+    def __str__(self) -> str:
+        return f"{self.described('relater')}, {self.pooling} pooling{' and entities' * self.entities}"
+
+
+class Relater(nn.Module):
+    def __init__(self, config: RelaterConfig, dims: Dims) -> None:
+        super().__init__()
+        d_out = config.encoder.d_out
+        first_mark = dims.source_vocab - N_MARKS
+        self.begins = (first_mark, first_mark + 2) if config.entities else ()
+        """The marks at which the entities begin, where they are read."""
+        self.encoder = config.encoder.build(first_mark)
+        self.encoder.embed.add_marks(N_MARKS)
+        self.pooling = pooling(config.pooling, d_out)
+        self.dropout = Dropout(config.dropout)
+        self.hidden = Linear((1 + len(self.begins)) * d_out, d_out)
+        self.output = Linear(d_out, dims.classes)
+
+    def forward(self, tokens_BT: Tensor, lengths_B: Tensor) -> Tensor:
+        """logits_BC; every row has each of the marks once."""
+        states_BTD = self.encoder(tokens_BT, lengths_B)
+        rows_B = torch.arange(len(tokens_BT), device=tokens_BT.device)
+        read = [states_BTD[rows_B, (tokens_BT == mark).int().argmax(1)] for mark in self.begins]
+        joined_BD = torch.cat([self.pooling(states_BTD, lengths_B), *read], dim=-1)
+        hidden_BD = torch.tanh(self.hidden(self.dropout(joined_BD)))
+        logits_BC: Tensor = self.output(self.dropout(hidden_BD))
+        return logits_BC

@@ -1,0 +1,149 @@
+"""relation: what two marked entities of a sentence have to do with one another; a label with a direction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+from torch.nn import functional as F
+
+from regard.data.marked import MARKS, Marked, read_marked
+from regard.data.source import Row
+from regard.data.tokenizer import PAD, Encoded, Tokenizer
+from regard.metrics.relation import Relations
+from regard.metrics.resample import Floats, Scores, plainly
+from regard.models.dims import Dims
+from regard.models.relater import N_MARKS
+from regard.tasks.classify import Classify, Label, LabelConfig, Text, Texts
+from regard.tasks.entities import Placed, placed
+from regard.tasks.task import Ground, Picture
+
+BLANK = Marked("", (0, 0), (0, 0))
+
+
+class RelationConfig(LabelConfig):
+    kind: Literal["relation"] = "relation"
+    max_length: int = Field(
+        256,
+        ge=8,
+        description="pieces and the entities' marks; of longer texts what is near the entities is read",
+    )
+    no_relation: str = Field(
+        "Other", description="the label that says there is none: no part of the score, never told of raw text"
+    )
+    both_ways: bool = Field(
+        False, description="of raw text: ask about two entities in both orders, not only the earlier as e1"
+    )
+
+
+@dataclass(frozen=True)
+class RelationTally:
+    none: str
+    predicted: list[str]
+    gold: list[str]
+
+    def __add__(self, other: "RelationTally") -> "RelationTally":
+        return RelationTally(self.none, self.predicted + other.predicted, self.gold + other.gold)
+
+    @property
+    def truth(self) -> list[str]:
+        return self.gold
+
+    def taken(self, places: Sequence[int]) -> "RelationTally":
+        predicted, gold = ([part[place] for place in places] for part in (self.predicted, self.gold))
+        return RelationTally(self.none, predicted, gold)
+
+    @cached_property
+    def _relations(self) -> Relations:
+        return Relations.of(self.predicted, self.gold, self.none)
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        return self._relations.weighed(weights_RN)
+
+    def metrics(self) -> dict[str, float]:
+        return plainly(self)
+
+    def signatures(self) -> dict[str, str]:
+        told = f"mean F1 of relations without {self.none}, right in kind and direction (SemEval-2010 task 8)"
+        return {"macro_f1": told}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return self._relations.by_relation()
+
+
+class Relation(Classify):
+    kind: ClassVar[str] = "relation"
+    models: ClassVar[tuple[str, ...]] = ("relater",)
+    called: ClassVar[str] = "a relater"
+    metric = "macro_f1"
+    config: RelationConfig
+
+    def __init__(self, config: RelationConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+        super().__init__(config, tokenizer, labels)
+        self.first_mark = len(tokenizer)
+        """Of the entities' four, which are pieces beyond the vocabulary: no text can spell them."""
+        self.dims = Dims(source_vocab=len(tokenizer) + N_MARKS, classes=len(self.labels))
+
+    @classmethod
+    def spoken(cls, row: Row) -> str:
+        return _marked(row).text
+
+    def encode(self, rows: Sequence[Row]) -> list[Text]:
+        return [self._sentence(row) for row in rows]
+
+    def _sentence(self, row: Row) -> Text:
+        found = self._placed(row)
+        return Text(row, np.array(self.tokenizer.framed(found.ids)), self.index(row), cut=found.cut)
+
+    def _placed(self, row: Row) -> Placed:
+        marked = _marked(row)
+        encoded = self.tokenizer.encode(marked.text) if marked.text else Encoded([], [])
+        return placed(marked, encoded, self.first_mark, self.config.max_length)
+
+    def usable(self, example: Text) -> bool:
+        return len(example.tokens) > len(self.tokenizer.framed(())) + len(MARKS)
+
+    def measure(self, model: nn.Module, batch: Texts, *, thorough: bool) -> RelationTally:  # type: ignore[override]
+        found = super().measure(model, batch, thorough=thorough)
+        return RelationTally(self.config.no_relation, found.predicted, found.gold)
+
+    def leave_out(self, batch: Texts, pieces: range) -> Texts:
+        """Neither the entities' marks nor that of the beginning is a piece of the text: they stay."""
+        tokens_T = batch.tokens_BT[0]
+        words = [self._is_word(token) for token in tokens_T[pieces.start : pieces.stop].tolist()]
+        rows = [
+            F.pad(torch.cat([tokens_T[:piece], tokens_T[piece + 1 :]]), (0, 1), value=PAD)
+            if is_word
+            else tokens_T
+            for piece, is_word in zip(pieces, words, strict=True)
+        ]
+        n = len(pieces)
+        shorter_B = torch.tensor(words, device=tokens_T.device).long()
+        return Texts(
+            torch.stack(rows), batch.lengths_B - shorter_B, batch.labels_B.expand(n), batch.examples * n
+        )
+
+    def _is_word(self, token: int) -> bool:
+        return token < self.first_mark and token not in self.tokenizer.marks.begin
+
+    def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
+        marks = self.tokenizer.pieces(self.tokenizer.framed(()))
+        words = (*marks[:-1], *self._placed(example.row).words, marks[-1])
+        return {
+            "text": Ground("text", words),
+            "label": Ground("relation", (prediction.text,)),
+            "labels": Ground("relations", self.labels),
+        }
+
+    def pictures(self, model: nn.Module, batch: Texts) -> list[Picture]:
+        likely_1C = torch.softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1)
+        return [Picture("labels", "probability: each relation", likely_1C, "label", "labels")]
+
+
+def _marked(row: Row) -> Marked:
+    text = row.fields["text"]
+    return read_marked(text, row.where) if text.strip() else BLANK
