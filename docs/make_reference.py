@@ -14,6 +14,7 @@ from regard.data.vocabulary import TokenizerConfig
 from regard.decode import DecodeConfig
 from regard.layers.block import BlockConfig
 from regard.models import (
+    AnswererConfig,
     BertConfig,
     BertPretrainingConfig,
     ClassifierConfig,
@@ -29,6 +30,7 @@ from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
 from regard.tasks import (
+    AnswerConfig,
     ClassifyConfig,
     LanguageModelConfig,
     PretrainConfig,
@@ -66,6 +68,11 @@ SECTIONS = (
         '`[task]` with `kind = "relation"`',
         RelationConfig,
         "A text with two marked entities in, their relation out.",
+    ),
+    Section(
+        '`[task]` with `kind = "answer"`',
+        AnswerConfig,
+        "A question and a context in, the part of the context that answers out.",
     ),
     Section('`[task]` with `kind = "language_model"`', LanguageModelConfig, "A text in, how it goes on out."),
     Section(
@@ -113,6 +120,9 @@ SECTIONS = (
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
     Section(
         '`[model]` with `kind = "relater"`', RelaterConfig, "For `relation`; its encoders are a classifier's."
+    ),
+    Section(
+        '`[model]` with `kind = "answerer"`', AnswererConfig, "For `answer`; its encoders are a classifier's."
     ),
     Section(
         '`[model]` with `kind = "bert_pretraining"`',
@@ -173,6 +183,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "tokenizer": "how text becomes pieces",
         "label_smoothing": "share of the target probability spread evenly over the relations",
     },
+    AnswerConfig: {"tokenizer": "how questions and contexts become pieces"},
     TokenizerConfig: {
         "kind": "byte-pair encoding, unigram, WordPiece, characters, or whole words",
         "vocab_size": "upper bound for all pieces, the 256 bytes of `bpe` and `unigram` included",
@@ -223,6 +234,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     },
     TaggerConfig: {"encoder": "what reads the text"},
     RelaterConfig: {"encoder": "what reads the text", "pooling": "as a classifier's"},
+    AnswererConfig: {"encoder": "what reads question and context"},
     RNNEncoderConfig: {
         "cell": CELL,
         "d_embed": "width of an embedded piece",

@@ -7,14 +7,15 @@ import pytest
 import torch
 
 import regard
-from berts import PIECES, fine_tuning, written
+from berts import PIECES, fine_tuning, their_tokenizer, written
 from regard.begin import beginning, settled
+from regard.data.source import rows_of
 from regard.doctor import examine
 from regard.encoder import read_encoder
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.run import prepare
 from regard.training.stopping import Stop
-from tiny import classifying, planted, translating
+from tiny import asked, classifying, planted, translating
 
 PRESENT = {"hidden_size": 14, "num_hidden_layers": 2, "max_position_embeddings": 31}
 
@@ -160,3 +161,23 @@ def test_check_measures_the_model_that_will_be_trained(
     assert report.estimate is not None
     encoder = sum(tensor.numel() for name, tensor in read_encoder(bert).own.items())
     assert report.estimate.parameters == encoder + 2 * 14 + 2
+
+
+def test_an_answerer_begins_as_the_folders_own(tmp_path: Path) -> None:
+    """Pieces, marks, segments and scores are those of transformers, with its own tokenizer."""
+    theirs = written(tmp_path / "bert", "BertForQuestionAnswering")
+    told = fine_tuning(tmp_path, tmp_path / "bert", {"train": asked(tmp_path, 21)})
+    told["task"] = {"kind": "answer", "max_length": 29, "overlap": 3, "max_question": 9}
+    told["model"] = {"kind": "answerer", "init_from": str(tmp_path / "bert")}
+    pair = {"question": "where is Cedar?", "context": "unamber in heath, cedar in 好 jetty."}
+    with prepare(regard.Recipe.parse(told)) as run:
+        task, model = run.training.task, run.training.model.eval()
+        batch = task.collate(task.encode(rows_of([pair], *task.inputs)))
+        found = their_tokenizer(tmp_path / "bert")(*pair.values(), return_tensors="pt")
+        assert torch.equal(batch.tokens_RT, found["input_ids"])
+        assert torch.equal(batch.segments_RT, found["token_type_ids"])
+        with torch.no_grad():
+            start_RT, end_RT = model(batch.tokens_RT, batch.lengths_R, batch.segments_RT)
+            expected = theirs(**found)
+    torch.testing.assert_close(start_RT, expected.start_logits, rtol=0, atol=1e-5)
+    torch.testing.assert_close(end_RT, expected.end_logits, rtol=0, atol=1e-5)

@@ -137,7 +137,7 @@ def test_too_little_text_is_refused(text: str, said: str, tmp_path: Path) -> Non
 
 def test_it_cannot_leave_yet(trained: Trained, tmp_path: Path) -> None:
     for to in ("hf", "ct2", "onnx"):
-        with pytest.raises(RunError, match="a language_model model cannot leave yet"):
+        with pytest.raises(RunError, match="language_model models cannot leave yet"):
             trained.export(tmp_path / to, to, ["cedar"])
 
 

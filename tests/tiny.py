@@ -3,6 +3,7 @@
 Sizes are distinct, and prime where nothing has to divide them.
 """
 
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from regard.api import Trained
 from regard.data.source import Row
 from regard.data.tokenizer import EOS
 from regard.models import (
+    AnswererConfig,
     BertPretrainingConfig,
     ClassifierConfig,
     Dims,
@@ -72,6 +74,11 @@ def relater(kind: str, **changes: Any) -> RelaterConfig:
     return RelaterConfig.model_validate({"encoder": encoder, "dropout": 0.0} | changes)
 
 
+def answerer(kind: str, **changes: Any) -> AnswererConfig:
+    encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind] | changes
+    return AnswererConfig.model_validate({"encoder": encoder, "dropout": 0.0})
+
+
 def to_pretrain(**changes: Any) -> BertPretrainingConfig:
     encoder = {"kind": "bert", "dropout": 0.0} | ENCODERS["bert"] | {"max_positions": 24} | changes
     return BertPretrainingConfig.model_validate({"encoder": encoder})
@@ -110,6 +117,11 @@ class Inputs:
     @property
     def texts(self) -> tuple[Tensor, Tensor]:
         return self.source_BK, self.lengths_B
+
+    @property
+    def segments(self) -> Tensor:
+        """Two texts a row: the first two pieces are one."""
+        return (torch.arange(self.source_BK.shape[1]) > 1).long().expand_as(self.source_BK)
 
     @property
     def words(self) -> tuple[Tensor, Tensor]:
@@ -298,6 +310,31 @@ def classifying(folder: Path, **train: Any) -> regard.Recipe:
         "test": planted(folder, 5, "test"),
     }
     return recipe(folder, data, classifier("rnn").model_dump(), "classify", **train)
+
+
+def asked(folder: Path, n_contexts: int, name: str = "train", *, seed: int = 1) -> list[str]:
+    """A file of SQuAD: contexts that say where trees stand; a tree that is not named has no answer."""
+    rng = random.Random(f"{name} {seed}")
+    paragraphs = []
+    for number in range(n_contexts):
+        trees, lands = rng.sample(WORDS[:5], 3), rng.sample(WORDS[5:], 2)
+        context = f"{trees[0]} in {lands[0]}, {trees[1]} in the {lands[1]}."
+        qas = []
+        for at, tree in enumerate(trees):
+            place = [{"text": land, "answer_start": context.index(land)} for land in lands[at : at + 1]]
+            asks = {"id": f"{name}-{number}-{at}", "question": f"where is {tree}?", "answers": place}
+            qas.append(asks | ({} if place else {"is_impossible": True}))
+        paragraphs.append({"context": context, "qas": qas})
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"version": "v2.0", "data": [{"title": "trees", "paragraphs": paragraphs}]}))
+    return [str(path)]
+
+
+def answering(folder: Path, kind: str = "rnn", **train: Any) -> regard.Recipe:
+    data = {"train": asked(folder, 43), "valid": asked(folder, 7, "valid"), "test": asked(folder, 5, "test")}
+    made = recipe(folder, data, answerer(kind).model_dump(), "answer", **train).model_dump(mode="json")
+    made["task"] |= {"max_length": 20, "overlap": 3, "max_question": 6, "max_answer": 2}
+    return regard.Recipe.parse(made)
 
 
 def tagging(folder: Path, **train: Any) -> regard.Recipe:

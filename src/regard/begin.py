@@ -14,8 +14,8 @@ from regard.models import EncoderConfig, EncodingConfig
 from regard.models.height import MARKS
 from regard.recipe import Recipe
 
-MAY_DIFFER = (MARKS, "pooling.")
-"""What a model may have otherwise than the one it begins with."""
+MAY_DIFFER = (MARKS, "pooling.", "spans.")
+"""What means the same in every model that has it, but not every one has, or has as many of."""
 
 
 def beginning(recipe: Recipe, base: Path = Path()) -> Encoder | None:
@@ -60,7 +60,7 @@ def _agreed(model: EncodingConfig, begins: Encoder) -> EncoderConfig:
 
 
 def begin(model: nn.Module, begins: Encoder) -> None:
-    """Copy the encoder's weights into a new model, and what fits of its marks and its pooling; the rest stays
+    """Copy the encoder's weights into a new model, and of its marks and its heads what fits; the rest stays
     random.
     """
     own = model.state_dict()

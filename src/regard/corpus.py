@@ -20,7 +20,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
 from regard.lock import turn
 from regard.recipe import Recipe
-from regard.tasks import TASKS, AnyTask, documents
+from regard.tasks import TASKS, AnyTask, documents, together
 
 HELD_OUT = 20
 """Without validation data, every 20th training row is held out,"""
@@ -62,14 +62,14 @@ class Corpus:
         """The training rows but those that are held out for validation, which go to `kept_back`."""
         if self.recipe.data.valid is None and documents(self.recipe.task) == "files":
             return examples.without_end(self.before_end, self.rows("train"), kept_back)
-        return examples.without_every(self.every, self.rows("train"), kept_back)
+        return examples.without_every(self.every, self.rows("train"), kept_back, together(self.recipe.task))
 
     @cached_property
     def every(self) -> int | None:
         """Which training rows are held out for validation."""
         if self.recipe.data.valid is not None:
             return None
-        return hold_out_every(self.rows("train"))
+        return hold_out_every(_count(self.rows("train"), together(self.recipe.task)))
 
     def fit(self, tokenizer: Tokenizer | None = None) -> AnyTask:
         """The task with its labels and its vocabulary, learnt from the training rows unless given."""
@@ -115,18 +115,23 @@ def fitted(recipe: Recipe, rows: Iterable[Row], tokenizer: Tokenizer | None = No
     return task
 
 
-def hold_out_every(rows: Iterable[Row]) -> int:
-    """Parts of one document are held out together."""
-    return max(HELD_OUT, -(-sum(map(examples.closes, rows)) // MOST_HELD_OUT))
+def hold_out_every(n: int) -> int:
+    return max(HELD_OUT, -(-n // MOST_HELD_OUT))
 
 
-def hold_out(train_rows: list[Row], *, by_end: bool = False) -> list[Row]:
+def _count(rows: Iterable[Row], kept_together: str | None) -> int:
+    """Of what is held out as a whole: rows, documents, contexts."""
+    return max((number for number, _ in examples.numbered(rows, kept_together)), default=0)
+
+
+def hold_out(train_rows: list[Row], *, by_end: bool = False, kept_together: str | None = None) -> list[Row]:
     """Takes the rows for validation out of the training rows."""
     held: list[Row] = []
     if by_end:
         train_rows[:] = examples.without_end(examples.before_end(train_rows), train_rows, held)
     else:
-        train_rows[:] = examples.without_every(hold_out_every(train_rows), train_rows, held)
+        n = hold_out_every(_count(train_rows, kept_together))
+        train_rows[:] = examples.without_every(n, train_rows, held, kept_together)
     return held
 
 

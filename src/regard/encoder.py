@@ -34,7 +34,7 @@ class Encoder:
     config: EncoderConfig
     tokenizer: Tokenizer
     tensors: dict[str, Tensor]
-    """By the names of a classifier: encoder.…, and what comes after it, where there is more."""
+    """By the names of our models: encoder.…, and what comes after it, where there is more."""
     weights: Path
     """The file they are from."""
     max_length: int
@@ -112,7 +112,7 @@ def _of_run(folder: Path) -> Encoder:
     task, task_config, model, config, _ = load_model(folder)
     if not isinstance(config, EncodingConfig):
         raise RunError(f"{folder}: its model ({config}) has no encoder that another could begin with")
-    (tokenizer,) = task.tokenizers.values()
+    tokenizer, *_ = task.tokenizers.values()  # of every role the same
     inner = folder / "model" if (folder / "model").is_dir() else folder
     tensors, weights = dict(model.state_dict()), inner / bert.WEIGHTS
     return Encoder(folder, config.encoder, tokenizer, tensors, weights, task_config.max_length)

@@ -24,6 +24,7 @@ from regard.models import Dims, ModelConfig
 from regard.models.outline import outline, places
 from regard.plain import finite
 from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.tasks.task import typed
 from regard.training.checkpoint import load_weights
 
 FORMAT_VERSION = 1
@@ -160,6 +161,7 @@ def model_card(
     task_config: TaskConfig, model_config: ModelConfig, model: nn.Module, metrics: dict[str, Any]
 ) -> str:
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    asked = typed(TASKS[task_config.kind].inputs)
     lines = [
         "---",
         "library_name: regard",
@@ -170,8 +172,8 @@ def model_card(
         f"{n_parameters:,} parameters. Trained with regard {__version__}. Use it:",
         "",
         "```",
-        'regard predict THIS_FOLDER "your text"',
-        'regard explain THIS_FOLDER "your text"',
+        f"regard predict THIS_FOLDER {asked}",
+        f"regard explain THIS_FOLDER {asked}",
         "```",
         "",
         "## Scores",

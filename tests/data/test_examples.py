@@ -143,3 +143,11 @@ def test_of_a_text_the_end_is_kept_back(monkeypatch: pytest.MonkeyPatch) -> None
     learnt = list(without_end(before_end(text), text, kept_back))
     assert [row.fields["text"] for row in learnt] == ["abcde\n", "fgh"]
     assert [(row.fields["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]
+
+
+def test_rows_that_belong_together_are_held_out_together() -> None:
+    kept_back: list[Row] = []
+    given = [Row({"context": f"c{n // 3}", "question": str(n)}, "x", n) for n in range(14)]
+    left = list(without_every(2, given, kept_back, "context"))
+    assert [row.line for row in kept_back] == [3, 4, 5, 9, 10, 11]
+    assert [row.line for row in left] == [0, 1, 2, 6, 7, 8, 12, 13]

@@ -15,9 +15,11 @@ from regard.attention import Trace, sites, tapped
 from regard.decode import Draw, Rules, beam, walk
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import (
+    AnswererConfig,
     BertPretrainingConfig,
     ClassifierConfig,
     Dims,
+    EncodingConfig,
     GPTConfig,
     RelaterConfig,
     RNNConfig,
@@ -27,6 +29,8 @@ from regard.models import (
 from regard.models.relater import N_MARKS
 from regard.store import load_model, save_model
 from regard.tasks import (
+    Answer,
+    AnswerConfig,
     Classify,
     ClassifyConfig,
     LanguageModel,
@@ -43,6 +47,7 @@ from tiny import (
     JOINT,
     TAGS,
     Inputs,
+    answerer,
     classifier,
     gpt,
     inputs,
@@ -60,6 +65,7 @@ Config = (
     | ClassifierConfig
     | TaggerConfig
     | RelaterConfig
+    | AnswererConfig
     | GPTConfig
     | BertPretrainingConfig
 )
@@ -124,6 +130,9 @@ RELATERS: dict[str, tuple[Config, Dims]] = {
     for encoder in ("transformer", "rnn", "words", "bert")
     for entities in (True, False)
 }
+ANSWERERS: dict[str, tuple[Config, Dims]] = {
+    f"answerer-{encoder}": (answerer(encoder), DIMS) for encoder in ("transformer", "rnn", "words", "bert")
+}
 CONTINUERS: dict[str, tuple[Config, Dims]] = {
     f"gpt-{position}": (gpt(position=position), JOINT)
     for position in ("learned", "rotary", "sinusoidal", "relative", "alibi", "none")
@@ -133,8 +142,9 @@ CONTINUERS |= {
     "gpt-post-multiquery": (gpt(norm="post", n_kv_heads=1), JOINT),
 }
 PRETRAINED: dict[str, tuple[Config, Dims]] = {"bert-pretraining": (to_pretrain(), DIMS)}
-READERS = TRANSLATORS | CLASSIFIERS | TAGGERS | RELATERS | PRETRAINED
+READERS = TRANSLATORS | CLASSIFIERS | TAGGERS | RELATERS | ANSWERERS | PRETRAINED
 MODELS = READERS | CONTINUERS
+LAST_BIAS = "encoder.stack.layers.1.ff_norm.bias"
 LEGAL = ("B-LOC", "I-LOC", "O", "B-PER", "B-ORG", "I-ORG", "I-ORG")
 """As many tags as the longest input has words; so is every beginning of it."""
 
@@ -154,7 +164,11 @@ def given_to(config: Config, dims: Dims) -> Inputs:
 
 def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
     """Logits: (B, T, V) of a translator or of what continues its target, (B, C) of a classifier or a
-    relater; a tagger's probabilities: (B, 7, C)."""
+    relater; a tagger's probabilities: (B, 7, C); an answerer's scores to begin and to end: (B, 7, 2)."""
+    if isinstance(config, AnswererConfig):
+        scores_BT2 = torch.stack(model(*given.texts, given.segments), -1)
+        shown_BT2 = scores_BT2.masked_fill(scores_BT2.isneginf(), 0.0)
+        return nn.functional.pad(shown_BT2, (0, 0, 0, len(LEGAL) - shown_BT2.shape[1]))
     if isinstance(config, TaggerConfig):
         at_BN, keep_BN = given.words
         likely_BNC = model.marginals(model.scores(*given.texts, at_BN), keep_BN)
@@ -171,11 +185,14 @@ def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
 def hidden(given: Inputs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Two texts a row, of which the first piece is to be told."""
     width = given.source_BK.shape[1]
-    segments_BT = (torch.arange(width) > 1).long().expand_as(given.source_BK)
-    return *given.texts, segments_BT, torch.arange(len(given.lengths_B)) * width
+    return *given.texts, given.segments, torch.arange(len(given.lengths_B)) * width
 
 
 def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
+    if isinstance(config, AnswererConfig):
+        start_BT, end_BT = model(*given.texts, given.segments)
+        first_N = torch.zeros(2 * len(start_BT), dtype=torch.long)
+        return nn.functional.cross_entropy(torch.cat([start_BT, end_BT]), first_N)
     if isinstance(config, TaggerConfig):
         legal_N = torch.tensor([TAGS.index(tag) for tag in LEGAL])
         return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
@@ -328,6 +345,7 @@ def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.tasks.classify.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.tag.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.language_model.Tokenizer", Vocabulary)
+    monkeypatch.setattr("regard.tasks.answer.Tokenizer", Vocabulary)
 
 
 @each({name: model for name, model in MODELS.items() if name not in PRETRAINED})
@@ -343,6 +361,8 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
         task = Relation(RelationConfig(max_length=12), Vocabulary(dims.source_vocab - N_MARKS), labels)
     elif isinstance(config, TaggerConfig):
         task = Tag(TagConfig(max_length=12), source, dims.tags, "signs")
+    elif isinstance(config, AnswererConfig):
+        task = Answer(AnswerConfig(max_length=12, overlap=2, max_question=3), source, may_be_none=True)
     elif isinstance(config, GPTConfig):
         task = LanguageModel(LanguageModelConfig(max_length=12), target)
     else:
@@ -384,7 +404,7 @@ def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
     def loss(seed: int) -> float:
         torch.manual_seed(seed)
         changes = {"dropout": 0.3}
-        if isinstance(config, ClassifierConfig | TaggerConfig | RelaterConfig | BertPretrainingConfig):
+        if isinstance(config, EncodingConfig):
             changes["encoder"] = config.encoder.model_copy(update={"dropout": 0.3})
         model = config.model_copy(update=changes).build(dims).train()
         return loss_of(config, model, given).item()
@@ -431,6 +451,8 @@ def test_every_parameter_learns(config: Config, dims: Dims) -> None:
         assert parameter.grad is not None, name
         if name.endswith(".k.bias") and not isinstance(config, RNNConfig):
             continue  # adds the same to every score of a query: softmax cannot see it
+        if isinstance(config, AnswererConfig) and name in ("spans.bias", LAST_BIAS):
+            continue  # adds the same to every place
         if (
             name.endswith("weight_hh_l1")
             and isinstance(config, ClassifierConfig)

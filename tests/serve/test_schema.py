@@ -20,6 +20,7 @@ OPERATIONS = {
     "/v1/translate": "POST",
     "/v1/classify": "POST",
     "/v1/tag": "POST",
+    "/v1/answer": "POST",
     "/v1/generate": "POST",
     "/v1/relate": "POST",
     "/v1/fill": "POST",

@@ -52,7 +52,7 @@ def demo(
         console.OUT.print()
     show(trained.explain(sentences[1].fields["source"]), folder / "attention.html", folder / "attention.svg")
     console.OUT.print()
-    next_commands(str(folder), "他每天早上喝一杯咖啡。")
+    next_commands(str(folder), '"他每天早上喝一杯咖啡。"')
 
 
 def _sentences(recipe: "Recipe") -> Iterator["Row"]:

@@ -42,8 +42,10 @@ def export(
     Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
     """
     import regard
+    from regard.export import refuse_others
 
     trained = regard.load(run, device="cpu")
+    refuse_others(trained.task, to)
     texts, references = _given(run, inputs, trained.task.roles)
     folder = out or run.parent / f"{run.resolve().name}-{to}{'-int8' if int8 else ''}"
     with console.progress("checking", (6 if int8 else 3) * len(texts)) as tick:

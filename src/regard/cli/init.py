@@ -27,16 +27,16 @@ def init(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .conll, .conllu, .semeval, each "
-            "plain or .gz; "
-            "train, valid and test are told by these words in the names.",
+            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .conll, .conllu, .semeval, .json of "
+            "SQuAD, each plain or .gz; train, valid and test are told by these words in the names.",
             show_default=False,
         ),
     ],
     task: Annotated[
         str | None,
         typer.Option(
-            help="translate, classify, tag, relation, language_model or pretrain, if the files do not tell."
+            help="translate, classify, tag, relation, answer, language_model or pretrain, if the files do "
+            "not tell."
         ),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
@@ -44,6 +44,9 @@ def init(
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     tags: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    question: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    context: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    answer: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     encoding: Annotated[str, typer.Option(help="Of the files, such as gb18030.")] = "utf-8",
     out: Annotated[Path, typer.Option(metavar="FILE", help="The recipe to write.")] = Path("recipe.toml"),
 ) -> None:
@@ -59,6 +62,7 @@ def init(
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
     given = {"source": source, "target": target, "text": text, "label": label, "tags": tags}
+    given |= {"question": question, "context": context, "answer": answer}
     columns = {role: column(name) for role, name in given.items() if name is not None}
     guess = sniff(files, task=task, columns=columns, encoding=encoding)
     _show(guess)
@@ -73,7 +77,7 @@ def _show(guess: "Guess") -> None:
     for reason in guess.reasons:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
-    rows = [[printable(text) for text in row.fields.values()] for row in guess.sample]
+    rows = [[printable(row.fields[role]) for role in guess.columns] for row in guess.sample]
     room = console.OUT.width - GAP
     narrow = min(max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True))
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")

@@ -115,7 +115,7 @@ def predict(
         console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
     asked = _with(texts or lines(), left, about)
     total = _count(texts, file, lines)
-    cut = 0
+    cut = windowed = 0
     shows = typed and sys.stdout.isatty() and not json
     live = shows and engine == "builtin" and _has_one_answer(trained, search)
     ranked, alone = "n_best" in search, total == 1 and file is None
@@ -127,8 +127,9 @@ def predict(
                 _write(number, answer, ranked=ranked, alone=alone)
             sys.stdout.flush()
             cut += answer is not None and answer.cut
+            windowed += getattr(answer, "windows", 1) > 1
             tick(1)
-    tell_cut(trained, cut)
+    tell_cut(trained, cut, windowed)
 
 
 def _given(

@@ -78,11 +78,16 @@ def file_settings(file: str) -> dict[str, str]:
     return {"split": "spaces"} if file_format(file) == "conll" else {}
 
 
-def tell_cut(trained: "Trained", cut: int) -> None:
+def tell_cut(trained: "Trained", cut: int, windowed: int = 0) -> None:
     """How many texts were too long, and what became of them."""
     from regard.kinds import KINDS
 
+    if windowed:
+        many = "contexts were" if windowed > 1 else "contexts was"
+        read = f"read in overlapping windows of {trained.task_config.max_length} pieces (task.max_length)"
+        console.line(f"{windowed} of the {many} {read}", "dim", console=console.ERR)
     if cut:
-        limit = f"longer than {trained.task_config.max_length} pieces (task.max_length)"
+        setting = "max_question" if hasattr(trained.task_config, "max_question") else "max_length"
+        limit = f"longer than {getattr(trained.task_config, setting)} pieces (task.{setting})"
         fate = KINDS[trained.task.kind].cut
         console.line(f"{cut} of the texts {limit}: {fate}", "dim", console=console.ERR)

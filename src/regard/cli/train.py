@@ -25,6 +25,7 @@ def train(
     """
     import regard
     from regard.kinds import KINDS
+    from regard.tasks.task import typed
     from regard.training.ranks import is_first
     from regard.training.stopping import Interrupted
 
@@ -39,10 +40,10 @@ def train(
         return
     console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
     console.OUT.print()
-    next_commands(described.run, KINDS[described.task.kind].sample)
+    next_commands(described.run, typed(trained.task.inputs, KINDS[described.task.kind].sample))
 
 
-def next_commands(run: str, text: str) -> None:
+def next_commands(run: str, asked: str) -> None:
     console.line("now try:", "dim")
     for verb in ("predict", "explain"):
-        console.line(f'  regard {verb} {run} "{text}"')
+        console.line(f"  regard {verb} {run} {asked}")

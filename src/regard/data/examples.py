@@ -214,15 +214,33 @@ def closes(row: Row) -> bool:
     return not any(map(goes_on, row.fields.values()))
 
 
-def without_every(n: int | None, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
+def without_every(
+    n: int | None, rows: Iterable[Row], kept_back: list[Row], together: str | None = None
+) -> Iterator[Row]:
     """The rows but every n-th, with all its parts, which go to `kept_back`; all of them without a number."""
-    number = 1
-    for row in rows:
+    for number, row in numbered(rows, together):
         if n is None or number % n:
             yield row
         else:
             kept_back.append(row)
-        number += closes(row)
+
+
+def numbered(rows: Iterable[Row], together: str | None = None) -> Iterator[tuple[int, Row]]:
+    """Rows with the number, from 1, of what is held out as a whole.
+
+    That is a document with all its parts, or neighbours that have the same text in the role `together`.
+    """
+    number, before = 1, None
+    for row in rows:
+        number += before is not None and not _is_one(before, row, together)
+        yield number, row
+        before = row
+
+
+def _is_one(before: Row, row: Row, together: str | None) -> bool:
+    if together is not None:
+        return before.fields[together] == row.fields[together]
+    return not closes(before)
 
 
 def before_end(rows: Iterable[Row]) -> int:

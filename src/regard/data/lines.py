@@ -101,11 +101,11 @@ def stream_lines(
     number = 0
     try:
         with raw:
-            codec = _codec(name, encoding)
-            text = TextIOWrapper(raw, encoding=codec, errors="surrogateescape", newline="\n")
+            decoder = codec(name, encoding)
+            text = TextIOWrapper(raw, encoding=decoder, errors="surrogateescape", newline="\n")
             while line := text.readline(MAX_LINE_BYTES + len("\r\n")):
                 number += 1
-                if fault := _line_fault(f"{name}:{number}", line, text, codec, encoding):
+                if fault := _line_fault(f"{name}:{number}", line, text, decoder, encoding):
                     refuse(fault)
                     line = UNDECODED.sub("\ufffd", line[:MAX_SHOWN]).replace("\0", "\ufffd")
                 yield line.removesuffix("\n").removesuffix("\r")
@@ -119,7 +119,8 @@ def stream_lines(
         raise DataError(f"{name}: cannot be read as {encoding} after line {number} ({damage})") from damage
 
 
-def _codec(file: str, encoding: str) -> str:
+def codec(file: str, encoding: str) -> str:
+    """What Python calls it; a byte order mark of UTF-8 is passed over."""
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)

@@ -1,7 +1,7 @@
-"""Lines → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, each plain or `.gz`; and Parquet.
+"""Lines → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, SQuAD, each plain or `.gz`; Parquet.
 
-The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.parquet`, those of conll.py and
-semeval.py; else it is plain text, one record per line). A path may be a pattern for many files
+The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.json` of SQuAD, `.parquet`, those of
+conll.py and semeval.py; else it is plain text, one record per line). A path may be a pattern for many files
 (`part-*.tsv.gz`), read in the order of their names. A column is a name or a number counted from 1. A TSV or
 CSV file has a header if, and only if, some column is given by name, or a cell of its first line is the name
 of a wanted role or one of its SYNONYMS.
@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain, count, zip_longest
 from pathlib import Path
 
-from regard.data import conll, parquet, semeval
+from regard.data import conll, parquet, semeval, squad
 from regard.data.documents import By, documents
 from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
 from regard.errors import DataError
@@ -28,6 +28,9 @@ SYNONYMS = {
     "text": ("text", "sentence", "review", "document", "文本", "句子"),
     "label": ("label", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
+    "question": ("question", "query", "问题"),
+    "context": ("context", "passage", "paragraph", "上下文", "段落"),
+    "answer": ("answer", "答案"),
 }
 
 Column = str | int
@@ -42,10 +45,12 @@ class Row:
     fields: dict[str, str]
     file: str
     line: int
+    id: str = ""
+    """What the file itself calls it."""
 
     @property
     def where(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.id or self.line}"
 
 
 def word_where(row: Row, place: int) -> str:
@@ -121,6 +126,9 @@ def read_rows(
             case "semeval":
                 told = semeval.records(file, read(file), columns, refuse)
                 rows = (Row(fields, file, line) for line, fields in told)
+            case "squad":
+                found_here = squad.questions(file, encoding=encoding, base=base, refuse=refuse)
+                rows = _question_rows(file, found_here, columns)
             case _:
                 rows = _table_rows(file, file_cells(file, read(file)), columns, refuse)
         for row in rows:
@@ -139,10 +147,10 @@ def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tu
 
 
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval` or `text`, by the suffix below `.gz`."""
+    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval`, `squad` or `text`, by the suffix below `.gz`."""
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-    formats[semeval.SUFFIX] = "semeval"
+    formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}
     return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
 
 
@@ -310,6 +318,22 @@ def _sentence_rows(
     numbers = {role: column for role, column in columns.items() if not isinstance(column, str)}
     for line, fields in conll.sentences(file, text, numbers, refuse):
         yield Row(fields, file, line)
+
+
+def _question_rows(
+    file: str, found: Iterator[squad.Found], columns: Mapping[str, Column | None]
+) -> Iterator[Row]:
+    for role, column in columns.items():
+        if role not in squad.ROLES:
+            raise DataError(
+                f"{file}: a .json file holds questions with contexts and answers, as SQuAD does, no {role}; "
+                "JSON lines have a name that ends in .jsonl"
+            )
+        if column is not None:
+            raise DataError(f"{file}: the {role} has its place in SQuAD's files; leave out its column")
+    wanted = {*columns, squad.PLACES} if "answer" in columns else {*columns}
+    for number, (name, fields) in enumerate(found, 1):
+        yield Row({role: text for role, text in fields.items() if role in wanted}, file, number, name)
 
 
 def _scalar(where: str, name: str, value: object) -> str:

@@ -79,8 +79,8 @@ def histogram(lengths: NDArray[np.int64]) -> Histogram:
 def _too_long(pieces: Pieces, kind: Kind, max_length: int) -> list[Finding]:
     if kind.too_long is None:
         return []
-    sides = [lengths > max_length for lengths in pieces.lengths.values()]
-    rows = [pieces.rows[int(i)] for i in np.flatnonzero(np.any(sides, axis=0))]
+    too_long = kind.length(list(pieces.lengths.values())) > max_length
+    rows = [pieces.rows[int(i)] for i in np.flatnonzero(too_long)]
     severity, fate = kind.too_long(pieces.split)
     remark = f"({len(rows) / len(pieces.rows):.1%}) longer than task.max_length = {max_length} pieces, {fate}"
     return about(severity, "too-long", pieces.split, rows, remark)

@@ -12,7 +12,7 @@ from regard.data.source import Row, read_rows
 from regard.errors import DataError
 from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
-from regard.tasks import documents
+from regard.tasks import documents, together
 
 _NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
 _PLACE = re.compile(r"^(\S.*?:\d+): ")
@@ -73,7 +73,9 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
             notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
         by_end = documents(recipe.task) == "files"
-        rows["valid"], shares["valid"] = hold_out(rows["train"], by_end=by_end), 1.0
+        kept = together(recipe.task)
+        rows["valid"] = hold_out(rows["train"], by_end=by_end, kept_together=kept)
+        shares["valid"] = 1.0
     return rows, shares, faults.findings() + notes
 
 

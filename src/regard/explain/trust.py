@@ -18,10 +18,10 @@ Floats = NDArray[np.floating]
 
 N_SHUFFLES = 400
 MEASURED = Trust(
-    "Measured, not attended: every input piece was made unknown in turn. A weight is the piece's share of "
-    "all that this changed in the log-probability of a word's answer.",
+    "Measured, not attended: every input piece shown was made unknown in turn. A weight is the piece's "
+    "share of all that this changed in the log-probability of that part of the answer.",
     None,
-    "这是测量结果而非注意力：逐个把输入词元换成未知词元；权重是它引起的对数概率变化在全部变化中所占的比例。",
+    "这是测量结果而非注意力：逐个把图中的输入词元换成未知词元；权重是它引起的对数概率变化在全部变化中所占的比例。",
 )
 """Of a map that `measured` made."""
 

@@ -54,6 +54,7 @@ def export(
         raise RunError(f"{to}: has no int8 here; export to ct2 for that")
     if folder.exists():
         raise RunError(f"{folder}: already exists; choose another")
+    refuse_others(task, to)
     asked = [i for i, text in enumerate(texts) if text.strip()]
     if not asked:
         raise RunError(f"{to}: an export is checked on texts, and there are none; give some")
@@ -119,10 +120,6 @@ class _Job:
     def _write(self, folder: Path, sizes: Sequence[int], *, int8: bool) -> tuple[Engine, Engine]:
         """The folder, and both sides ready to be compared."""
         task, model, config = self.task, self.model, self.config
-        if isinstance(task, Tag):
-            raise RunError(f"{self.to}: taggers are not exported yet; regard serve answers over HTTP")
-        if isinstance(task, Relation):
-            raise RunError(f"{self.to}: relaters are not exported yet; regard serve answers over HTTP")
         if isinstance(task, Classify) and self.to == "onnx":
             onnx.write_classifier(task, model, folder)
             return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)
@@ -136,8 +133,7 @@ class _Job:
             raise RunError(f"{self.to}: a pretrained BERT leaves for Hugging Face only; export to hf")
         if isinstance(task, Classify):
             raise _only_onnx(self.to, f"a {task.kind} model")
-        if not isinstance(task, Translate):
-            raise RunError(f"{self.to}: a {task.kind} model cannot leave yet; serve it with regard serve")
+        assert isinstance(task, Translate)
         assert isinstance(model, Transformer | RNNSeq2Seq)
         if self.to == "onnx":
             search = here.Search.of(task, sizes, greedy=True)
@@ -168,6 +164,14 @@ class _Job:
         few = f"checked on {n_texts} texts only; {ENOUGH} or more say more"
         cut = f"{n_cut} answers did not end by themselves; only their probabilities were compared"
         return [note for note, holds in ((few, n_texts < ENOUGH), (cut, n_cut > 0)) if holds]
+
+
+def refuse_others(task: AnyTask, to: str) -> None:
+    """RunError for a task whose models cannot leave yet."""
+    if isinstance(task, Tag):
+        raise RunError(f"{to}: taggers are not exported yet; regard serve answers over HTTP")
+    if isinstance(task, Relation) or not isinstance(task, Translate | Classify | Pretrain):
+        raise RunError(f"{to}: {task.kind} models cannot leave yet; serve them with regard serve")
 
 
 def _only_onnx(to: str, what: str) -> RunError:

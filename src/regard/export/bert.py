@@ -1,7 +1,7 @@
 """Hugging Face's BERT: which of its tensors is which of ours, and its folders read without transformers.
 
 Only config.json, safetensors and the vocabulary are read. Heads that were trained along (masked words, next
-sentences, answers) are passed over; a tensor that is none of a BERT's is refused, as the model would not be
+sentences) are passed over; a tensor that is none of a BERT's is refused, as the model would not be
 what its name says.
 """
 
@@ -63,6 +63,7 @@ HEADS = {
     "output.weight": "classifier.weight",
     "output.bias": "classifier.bias",
 }
+ANSWERS = {"spans.weight": "qa_outputs.weight", "spans.bias": "qa_outputs.bias"}
 PASSED_OVER = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
 
 
@@ -161,7 +162,7 @@ def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
     own = unfilled(lambda: config.build(n_rows)).state_dict()
     shapes = {theirs: tuple(own[ours].shape) for ours, theirs in correspondence(config)}
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
-    names |= {theirs: ours for ours, theirs in HEADS.items()}
+    names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
     try:
         with safe_open(path, "pt") as file:
             theirs = {_plain(name): name for name in file.keys()}  # noqa: SIM118
@@ -180,6 +181,7 @@ def _refuse_others(
     path: Path, found: dict[str, tuple[int, ...]], needed: dict[str, tuple[int, ...]], d_model: int
 ) -> None:
     heads = {"pooler.dense.weight": (d_model, d_model), "pooler.dense.bias": (d_model,)}
+    heads |= {"qa_outputs.weight": (2, d_model), "qa_outputs.bias": (2,)}
     if "classifier.bias" in found:
         heads |= {"classifier.weight": (*found["classifier.bias"], d_model)}
     wrong = [name for name in needed if found.get(name) != needed[name]]

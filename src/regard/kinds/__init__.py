@@ -2,6 +2,7 @@
 to begin with, what can be wrong with its rows, what a server answers. The table is closed and greppable.
 """
 
+from regard.kinds.answer import ANSWER
 from regard.kinds.classify import CLASSIFY
 from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
@@ -12,7 +13,7 @@ from regard.kinds.tag import TAG
 from regard.kinds.translate import TRANSLATE
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL, PRETRAIN, RELATION)
+    kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL, PRETRAIN, RELATION, ANSWER)
 }
 
 __all__ = ["KINDS", "Answer", "Guess", "Kind"]

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from regard.data.source import Row
@@ -13,6 +15,8 @@ from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Pace, Setting
 from regard.tasks import AnyTask, TaskConfig
+
+Lengths = NDArray[np.int64]
 
 
 class Answer(BaseModel):
@@ -31,6 +35,11 @@ def _any_row(row: Row) -> bool:
 
 def _by_pieces(guess: Guess) -> bool:
     return False
+
+
+def _longest_side(lengths: Sequence[Lengths]) -> Lengths:
+    longest: Lengths = np.max(lengths, axis=0)
+    return longest
 
 
 def whole_texts(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
@@ -77,6 +86,8 @@ class Kind:
     """What these are."""
     pieces: Callable[[AnyTask, str, Sequence[Row]], list[list[int]]] = whole_texts
     """What a role's texts become."""
+    length: Callable[[Sequence[Lengths]], Lengths] = _longest_side
+    """Of each row, from how many pieces each of its texts has: what max_length bounds."""
     held_out: str = "every 20th training row is held out"
     """Without validation data."""
     by_character: Callable[[Guess], bool] = _by_pieces

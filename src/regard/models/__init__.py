@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from regard.models.answerer import Answerer, AnswererConfig
 from regard.models.bert import Bert, BertConfig
 from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
 from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig, EncodingConfig
@@ -21,6 +22,7 @@ ModelConfig = Annotated[
     | ClassifierConfig
     | TaggerConfig
     | RelaterConfig
+    | AnswererConfig
     | GPTConfig
     | BertPretrainingConfig,
     Field(discriminator="kind"),
@@ -28,6 +30,8 @@ ModelConfig = Annotated[
 
 __all__ = [
     "GPT",
+    "Answerer",
+    "AnswererConfig",
     "Bert",
     "BertConfig",
     "BertPretraining",

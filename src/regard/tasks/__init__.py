@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from regard.data.documents import By
+from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
@@ -15,11 +16,18 @@ from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
 TaskConfig = Annotated[
-    TranslateConfig | ClassifyConfig | TagConfig | LanguageModelConfig | PretrainConfig | RelationConfig,
+    TranslateConfig
+    | ClassifyConfig
+    | TagConfig
+    | RelationConfig
+    | AnswerConfig
+    | LanguageModelConfig
+    | PretrainConfig,
     Field(discriminator="kind"),
 ]
-TASKS: dict[str, type[Translate] | type[Classify] | type[Tag] | type[LanguageModel] | type[Pretrain]] = {
-    task.kind: task for task in (Translate, Classify, Tag, LanguageModel, Pretrain, Relation)
+AnyKind = type[Translate] | type[Classify] | type[Tag] | type[Answer] | type[LanguageModel] | type[Pretrain]
+TASKS: dict[str, AnyKind] = {
+    task.kind: task for task in (Translate, Classify, Tag, Relation, Answer, LanguageModel, Pretrain)
 }
 
 AnyTask = Task[Any, Any, Any, Any]
@@ -30,8 +38,15 @@ def documents(config: TaskConfig) -> By | None:
     return config.documents if isinstance(config, LanguageModelConfig | PretrainConfig) else None
 
 
+def together(config: TaskConfig) -> str | None:
+    """The role whose rows, where they follow one another and have the same in it, are held out together."""
+    return "context" if isinstance(config, AnswerConfig) else None
+
+
 __all__ = [
     "TASKS",
+    "Answer",
+    "AnswerConfig",
     "AnyTask",
     "Classify",
     "ClassifyConfig",
@@ -49,4 +64,5 @@ __all__ = [
     "TranslateConfig",
     "Writing",
     "documents",
+    "together",
 ]

@@ -222,6 +222,14 @@ class Sampling(Protocol):
         """Input, expected answer and answer of these validation examples."""
 
 
+def typed(inputs: Sequence[str], text: str = "your text") -> str:
+    """How what a task is asked stands on a command line; `text` is what it is asked alone."""
+    first, *others = inputs
+    if not others:
+        return f'"{text}"'
+    return " ".join([f'"your {first}"', *(f'--{role} "your {role}"' for role in others)])
+
+
 def padded(sequences: Sequence[Ints]) -> Tensor:
     """One row per sequence, filled up with padding: a copy, never the mapped file itself."""
     lengths = np.array([len(sequence) for sequence in sequences])

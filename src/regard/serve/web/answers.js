@@ -3,6 +3,7 @@
 import * as ask from "/web/ask.js";
 import * as attention from "/web/attention.js";
 import { $, element } from "/web/dom.js";
+import { say } from "/web/language.js";
 import * as settings from "/web/settings.js";
 
 const MOST_LABELS = 12;
@@ -29,7 +30,7 @@ function likely({ text, probability }) {
 
 /** A label, and how likely each of them is. @param {ask.Model} model @param {AbortSignal} signal */
 async function labelled(model, signal) {
-  const answer = /** @type {ask.Label} */ (await ask.answered(model, $("input").value, signal));
+  const answer = /** @type {ask.Label} */ (await ask.answered(model, { text: $("input").value }, signal));
   $("output").textContent = answer.text;
   const labels = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
   $("labels").replaceChildren(...labels.map(([text, probability]) => likely({ text, probability })));
@@ -39,7 +40,7 @@ async function labelled(model, signal) {
 
 /** @param {ask.Model} model @param {AbortSignal} signal */
 async function tag(model, signal) {
-  const answer = /** @type {ask.Tagged} */ (await ask.answered(model, $("input").value, signal));
+  const answer = /** @type {ask.Tagged} */ (await ask.answered(model, { text: $("input").value }, signal));
   $("output").replaceChildren(...answer.words.flatMap((word, n) => {
     const mark = element("rt", { textContent: answer.tags[n] === "O" ? "" : answer.tags[n] });
     return [element("ruby", {}, word, mark), " "];
@@ -49,11 +50,27 @@ async function tag(model, signal) {
 
 /** @param {ask.Model} model @param {AbortSignal} signal */
 async function fill(model, signal) {
-  const answer = /** @type {ask.Filled} */ (await ask.answered(model, $("input").value, signal));
+  const answer = /** @type {ask.Filled} */ (await ask.answered(model, { text: $("input").value }, signal));
   $("output").textContent = answer.text;
   $("labels").replaceChildren(...answer.blanks.flatMap(({ candidates }) => candidates).map(likely));
   $("labels").hidden = false;
   if (answer.attention) await attention.show(answer.attention, signal);
+}
+
+/** The answer, marked where it stands. @param {ask.Model} model @param {AbortSignal} signal */
+async function answer(model, signal) {
+  const [question, context] = [$("input").value, $("context").value];
+  const found = /** @type {ask.Answered} */ (await ask.answered(model, { question, context }, signal));
+  if (found.start === null || found.end === null) {
+    $("output").textContent = say("noAnswer");
+  } else {
+    const characters = [...context]; // the server counts characters, a script halves of some
+    const mark = element("mark", { textContent: found.text });
+    $("output").replaceChildren(
+      characters.slice(0, found.start).join(""), mark, characters.slice(found.end).join(""),
+    );
+  }
+  if (found.attention) await attention.show(found.attention, signal);
 }
 
 export const ANSWERS = {
@@ -63,4 +80,5 @@ export const ANSWERS = {
   relation: labelled,
   tag,
   pretrain: fill,
+  answer,
 };

@@ -3,13 +3,17 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {{ name: string, task: "translate" | "classify" | "tag" | "language_model" | "pretrain" | "relation", description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {"translate" | "classify" | "tag" | "relation" | "answer" | "language_model" | "pretrain"} Task */
+/** @typedef {{ name: string, task: Task, description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
-/** @typedef {{ model: string, text: string, decode?: Search }} Question */
+/** @typedef {{ text: string } | { question: string, context: string }} Asked */
+/** @typedef {{ model: string, decode?: Search } & Asked} Question */
 /** @typedef {{ text: string, attention?: Attention }} Translation */
 /** @typedef {{ text: string, attention?: Attention, probabilities: Record<string, number | null> }} Label */
 /** @typedef {{ text: string, attention?: Attention, words: string[], tags: string[] }} Tagged */
 /** @typedef {{ text: string, attention?: Attention, blanks: { candidates: { text: string, probability: number | null }[] }[] }} Filled */
+/** @typedef {{ text: string, attention?: Attention, start: number | null, end: number | null }} Answered */
+/** @typedef {Label | Tagged | Filled | Answered} AtOnce */
 /**
  * @typedef {{ name: "text", data: { text: string } } | { name: "answer", data: { answer: Translation } }
  *   | { name: "error", data: { error: { message: string } } }} Told
@@ -40,7 +44,7 @@ export async function looks() {
 /**
  * An answer with its attention.
  * @param {Question} question @param {AbortSignal} signal
- * @returns {Promise<(Translation | Label | Tagged | Filled) & { attention: Attention }>}
+ * @returns {Promise<(Translation | AtOnce) & { attention: Attention }>}
  */
 export async function explained(question, signal) {
   const response = await post("/v1/explain", { ...question, packed: true }, signal);
@@ -49,12 +53,12 @@ export async function explained(question, signal) {
 
 /**
  * The answer of a model that answers at once, with its attention if it has any.
- * @param {Model} model @param {string} text @param {AbortSignal} signal
- * @returns {Promise<Label | Tagged | Filled>}
+ * @param {Model} model @param {Asked} asked @param {AbortSignal} signal
+ * @returns {Promise<AtOnce>}
  */
-export async function answered({ name, task, heads }, text, signal) {
-  const question = { model: name, text };
-  if (heads) return /** @type {Promise<Label | Tagged | Filled>} */ (explained(question, signal));
+export async function answered({ name, task, heads }, asked, signal) {
+  const question = { model: name, ...asked };
+  if (heads) return /** @type {Promise<AtOnce>} */ (explained(question, signal));
   const route = task === "relation" ? "relate" : task;
   return (await (await post(`/v1/${route}`, question, signal)).json()).answers[0];
 }

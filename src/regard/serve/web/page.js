@@ -16,6 +16,9 @@ let timer = 0;
 
 const model = () => /** @type {ask.Model} */ (models.find(({ name }) => name === $("model").value));
 
+/** Whether the model answers questions about a text. */
+const isAbout = () => model().task === "answer";
+
 /** One question at a time: a new one ends the one before, and the server drops its work. */
 async function send() {
   clearTimeout(timer);
@@ -26,7 +29,7 @@ async function send() {
   complain("");
   $("labels").hidden = true;
   $("output").textContent = "";
-  if (!$("input").value.trim()) return;
+  if (!$("input").value.trim() || (isAbout() && !$("context").value.trim())) return;
   $("answer").classList.add("waiting");
   try {
     await ANSWERS[model().task](model(), signal);
@@ -54,11 +57,13 @@ function show() {
   }
   $("answer").classList.toggle("label", task === "classify" || task === "relation");
   $("input").placeholder = say(task === "relation" ? "marked" : "placeholder");
+  $("about-what").hidden = !isAbout();
   settings.suggest(decode);
 }
 
 function relabel() {
   settings.relabel();
+  $("context").placeholder = say("contextPlaceholder");
   show();
   attention.relabel();
 }
@@ -74,6 +79,7 @@ function listen() {
     send();
   });
   $("input").addEventListener("input", later);
+  $("context").addEventListener("input", later);
   $("input").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();

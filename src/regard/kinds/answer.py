@@ -1,0 +1,153 @@
+"""answer: questions with their contexts, and what of these answers them; SQuAD's files, or columns."""
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from statistics import fmean
+
+import numpy as np
+from pydantic import Field
+
+from regard.data import squad
+from regard.data.source import Column, Row
+from regard.errors import DataError
+from regard.kinds.columns import Columns, Picked, longest_text, texts
+from regard.kinds.finding import Finding, Severity, about
+from regard.kinds.kind import Answer, Kind, Lengths
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits, duplicated, empty, shared
+from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.tasks import TaskConfig
+from regard.tasks.answer import BETWEEN
+from regard.tasks.questions import answer_places
+
+FAR_LONGER = 2
+"""Times that a context is longer than what answers from it, on average."""
+
+
+class Answered(Answer):
+    start: int | None = Field(
+        description="character of the context it begins with, counted from 0; null without an answer"
+    )
+    end: int | None = Field(description="character before which it ends")
+    probability: float = Field(description="of its beginning times that of its end, in its window")
+    windows: int = Field(description="parts in which the context was read")
+    input_cut: bool = Field(False, description="the question was too long; its beginning was read")
+
+
+def _roles(columns: Columns) -> tuple[Column, Column, Column] | None:
+    """Question, context and answer, if every answer stands in its context; a number may do so by chance."""
+    for question, context in permutations(texts(columns), 2):
+        for answer in columns:
+            if answer not in (question, context) and _answers(columns[context], columns[answer]):
+                return question, context, answer
+    return None
+
+
+def _answers(contexts: Sequence[str], said: Sequence[str]) -> bool:
+    pairs = [(context, answer) for context, answer in zip(contexts, said, strict=True) if answer]
+    if not pairs or not all(answer in context for context, answer in pairs):
+        return False
+    in_words = fmean(any(map(str.isalpha, answer)) for _, answer in pairs) > 0.5
+    sizes = [fmean(map(len, column)) for column in zip(*pairs, strict=True)]
+    return in_words and sizes[0] > FAR_LONGER * sizes[1]
+
+
+def _looks_like(columns: Columns) -> bool:
+    return _roles(columns) is not None
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    """The answer is looked for first, so that all columns are there then."""
+    found = _roles(rest)
+    if found is not None:
+        reasons = ("it is none of the others", "it holds all answers", "all of it stands in another column")
+        at = squad.ROLES.index(role)
+        return found[at], reasons[at]
+    return longest_text(rest) if role == "context" else (None, "")
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    return {
+        "task": [
+            ("kind", "answer", "the part of a context that answers a question"),
+            ("max_length", 384, "pieces read at once; longer contexts are read in overlapping windows"),
+            ("max_answer", 30, "pieces of an answer at most"),
+        ],
+        "task.tokenizer": tokenizer(plan),
+        "model": [
+            ("kind", "answerer", "an encoder, and where answers begin and end"),
+            ("dropout", 0.3, "more for less data"),
+        ],
+        "model.encoder": encoder(d_hidden=256, dropout=0.3),
+    }
+
+
+def _pace(plan: Plan) -> Pace:
+    return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    return [
+        *_elsewhere(splits),
+        *_unanswered(splits["train"]),
+        *empty(splits, ["question", "context"]),
+        *duplicated(splits["train"]),
+        *shared(splits, "context"),
+    ]
+
+
+def _is_found(row: Row) -> bool:
+    try:
+        answer_places(row)
+    except DataError:
+        return False
+    return True
+
+
+def _elsewhere(splits: Splits) -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        lost = [row for row in rows if not _is_found(row)]
+        remark = "whose answer does not stand in its context; write it as it stands there"
+        found += about("error", "answer-elsewhere", split, lost, remark)
+    return found
+
+
+def _unanswered(train: Sequence[Row]) -> list[Finding]:
+    none = [row for row in train if not row.fields["answer"]]
+    if train and len(none) == len(train):
+        return [Finding("error", "no-answers", "train: no question has an answer; give some that do")]
+    share = f"({len(none) / max(1, len(train)):.1%})"
+    remark = f"{share} without an answer: the model learns to say that a context has none"
+    return about("note", "unanswerable", "train", none, remark)
+
+
+def _length(sides: Sequence[Lengths]) -> Lengths:
+    """They are read together."""
+    both: Lengths = np.sum(sides, axis=0) + BETWEEN
+    return both
+
+
+def _too_long(split: str) -> tuple[Severity, str]:
+    return "note", "read in overlapping windows"
+
+
+ANSWER = Kind(
+    name="answer",
+    roles=squad.ROLES,
+    texts=("question", "context"),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task answer --question COLUMN --context COLUMN --answer COLUMN",
+    sections=_sections,
+    pace=_pace,
+    examine=_examine,
+    too_long=_too_long,
+    says="Questions and their contexts in, the parts of the contexts that answer them out.",
+    answer=Answered,
+    formats=frozenset({"squad"}),
+    usable=_is_found,
+    length=_length,
+    held_out="every 20th context is held out, with all its questions",
+    asks=("question", "context"),
+)

@@ -1,0 +1,185 @@
+"""Answering from files to answers, as a user goes: init, check, train, eval, predict, explain."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.corpus import Corpus
+from small_runs import Call
+from tiny import asked
+
+CONTEXT = "amber in heath, cedar in the jetty."
+TRAIN = ("train.max_steps=4", "train.threads=1", "model.encoder.d_hidden=8", "model.encoder.d_embed=8")
+
+
+@pytest.fixture
+def recipe(call: Call, home: Path) -> Path:
+    files = [path for name, n in (("train", 43), ("valid", 7), ("test", 5)) for path in asked(home, n, name)]
+    result = call("init", *(Path(path).name for path in files))
+    assert result.exit_code == 0, result.stderr
+    return home / "recipe.toml"
+
+
+@pytest.fixture
+def run(call: Call, recipe: Path, home: Path) -> Path:
+    result = call("train", recipe, *TRAIN, "run=run")
+    assert result.exit_code == 0, result.stderr
+    return home / "run"
+
+
+def test_init_recognises_squad(recipe: Path) -> None:
+    described = regard.Recipe.read(recipe)
+    assert (described.task.kind, described.model.kind) == ("answer", "answerer")
+    assert described.data.valid == ("valid.json",)
+
+
+@pytest.mark.parametrize("header", ["question\tcontext\tanswer\n", "a\tb\tc\n", ""])
+def test_init_recognises_a_table(call: Call, home: Path, header: str) -> None:
+    lands = ("heath", "jetty", "grove")
+    lines = [
+        f"where is it {n}\tit is {n} in the {lands[n % 3]} , far away\tin the {lands[n % 3]}"
+        for n in range(40)
+    ]
+    (home / "train.tsv").write_text(header + "\n".join(lines) + "\n", "utf-8")
+    result = call("init", "train.tsv")
+    assert result.exit_code == 0, result.stderr
+    described = regard.Recipe.read(home / "recipe.toml")
+    assert described.task.kind == "answer"
+    names = header.split() or [1, 2, 3]
+    assert described.data.columns == dict(zip(("question", "context", "answer"), names, strict=True))
+
+
+def test_check_says_what_will_be_learnt(call: Call, recipe: Path) -> None:
+    result = call("check", recipe, "--json")
+    assert result.exit_code == 0, result.stdout
+    found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
+    assert "43 rows (33.3%) without an answer: the model learns to say" in found["unanswerable"]["message"]
+
+
+@pytest.mark.parametrize(("max_length", "windows", "said"), [(51, 1, 0), (50, 2, 129)])
+def test_check_counts_what_is_read_in_windows(
+    call: Call, recipe: Path, max_length: int, windows: int, said: int
+) -> None:
+    """A question of 15 characters, a mark, a context of 35."""
+    small = ("task.tokenizer.kind=char", "task.max_question=15", "task.overlap=2")
+    small = (*small, f"task.max_length={max_length}")
+    corpus = Corpus(regard.Recipe.read(recipe, small), Path())
+    examples = corpus.fit().encode(list(corpus.rows("train")))
+    assert {example.n_windows for example in examples} == {windows}
+    told = json.loads(call("check", recipe, *small, "--json").stdout)["findings"]
+    found = [one["message"] for one in told if one["kind"] == "too-long"]
+    assert [f"train: {said} rows" in message for message in found[:1]] == [True] * bool(said)
+
+
+def test_check_names_every_fault(call: Call, recipe: Path, home: Path) -> None:
+    told = json.loads((home / "valid.json").read_text())
+    told["data"][0]["paragraphs"][1]["qas"][0]["answers"][0]["answer_start"] += 1
+    (home / "valid.json").write_text(json.dumps(told))
+    result = call("check", recipe, "--json")
+    assert result.exit_code == 2
+    (fault,) = [one for one in json.loads(result.stdout)["findings"] if one["kind"] == "unreadable"]
+    assert "valid.json: question valid-1-0: the answer" in fault["message"]
+    result = call("train", recipe, *TRAIN)
+    assert result.exit_code == 2
+    assert "error: valid.json: question valid-1-0: the answer" in result.stderr
+
+
+def test_answers_that_are_not_in_the_text(call: Call, home: Path) -> None:
+    lines = [{"question": "where", "context": CONTEXT, "answer": text} for text in ["heath"] * 25 + ["Heath"]]
+    (home / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert call("init", "train.jsonl").exit_code == 0
+    result = call("check", "recipe.toml", "--json")
+    assert result.exit_code == 2
+    found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
+    assert found["answer-elsewhere"]["places"][0]["where"] == "train.jsonl:26"
+    result = call("train", "recipe.toml", *TRAIN)
+    assert result.exit_code == 2
+    assert "train.jsonl:26: the answer 'Heath' does not stand in the context" in result.stderr
+
+
+def test_without_validation_data_whole_contexts_are_held_out(call: Call, home: Path) -> None:
+    asked(home, 41)
+    assert call("init", "train.json").exit_code == 0
+    found = json.loads(call("check", "recipe.toml", "--json").stdout)
+    assert found["rows"] == {"train": 39 * 3, "valid": 2 * 3}
+    result = call("train", "recipe.toml", *TRAIN, "run=run")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_eval_gives_f1_and_exact_match(call: Call, run: Path) -> None:
+    found = json.loads(call("eval", run, "--json").stdout)
+    assert set(found["scores"]) == {"loss", "f1", "em"}
+    assert set(found["by_kind"]) == {"has an answer", "has none"}
+    assert found["by_kind"]["has none"]["n"] == 5
+
+
+def test_predict_answers_what_is_typed_about_a_context(call: Call, run: Path, home: Path) -> None:
+    trained = regard.load(run)
+    expected = trained.predict({"question": "where is amber?", "context": CONTEXT})
+    told = call("predict", run, "where is amber?", "--context", CONTEXT)
+    assert told.exit_code == 0, told.stderr
+    assert told.stdout == f"{expected.text}\n"
+    (home / "about.txt").write_text(f"{CONTEXT}\nfjord in grove.\n", "utf-8")
+    answer = json.loads(
+        call("predict", run, "where is fjord?", "--context-file", "about.txt", "--json").stdout
+    )
+    assert answer["input"] == {"question": "where is fjord?", "context": f"{CONTEXT}\nfjord in grove."}
+    assert {"text", "start", "end", "probability", "windows"} <= set(answer)
+    lines = call("predict", run, "--context", CONTEXT, input="where is amber?\n\nwhere is birch?\n").stdout
+    assert lines.splitlines()[:2] == [expected.text, ""]
+
+
+def test_predict_answers_files(call: Call, run: Path, home: Path) -> None:
+    rows = [{"question": f"where is {tree}?", "context": CONTEXT} for tree in ("amber", "cedar")]
+    (home / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = call("predict", run, "--file", "qa.jsonl", "--json").stdout.splitlines()
+    assert [json.loads(line)["input"] for line in lines] == rows
+    expected = [answer.to_json() for answer in regard.load(run).predict(rows)]
+    assert [{key: json.loads(line)[key] for key in expected[0]} for line in lines] == expected
+    assert len(call("predict", run, "-f", "test.json").stdout.splitlines()) == 15
+    (home / "asked.txt").write_text("where is amber?\nwhere is cedar?\n")
+    lines = call("predict", run, "-f", "asked.txt", "--context", CONTEXT, "--json").stdout.splitlines()
+    assert [json.loads(line)["input"] for line in lines] == rows
+
+
+@pytest.mark.parametrize("verb", ["predict", "explain"])
+def test_a_question_alone_is_refused(call: Call, run: Path, verb: str) -> None:
+    result = call(verb, run, "where is amber?")
+    assert result.exit_code == 2
+    assert (
+        "needs a question and a context; give --context TEXT, --context-file FILE, or a file" in result.stderr
+    )
+
+
+def test_two_contexts_are_refused(call: Call, run: Path) -> None:
+    result = call("predict", run, "where?", "--context", "a", "--context-file", "b")
+    assert result.exit_code == 2
+    assert "--context and --context-file are both given" in result.stderr
+
+
+def test_explain_says_which_words_spoke(call: Call, run: Path, home: Path) -> None:
+    result = call("explain", run, "where is amber?", "--context", CONTEXT)
+    assert result.exit_code == 0, result.stderr
+    assert "Measured, not attended" in result.stdout
+    assert "begins: " in result.stdout
+    assert (home / "attention.html").is_file()
+    blank = call("explain", run, " ", "--context", CONTEXT)
+    assert "nothing to explain: the question or the context is empty" in blank.stderr
+
+
+def test_exports_are_refused_in_a_sentence(call: Call, run: Path) -> None:
+    result = call("export", run, "--to", "onnx")
+    assert result.exit_code == 2
+    assert "onnx: answer models cannot leave yet; serve them with regard serve" in result.stderr
+
+
+def test_a_long_context_is_told(call: Call, recipe: Path, home: Path) -> None:
+    small = ("task.max_length=14", "task.overlap=2", "task.max_question=6")
+    assert call("train", recipe, *TRAIN, *small, "run=run").exit_code == 0
+    result = call("predict", "run", "where is amber?", "--context", CONTEXT * 3, "--json")
+    answer = json.loads(result.stdout)
+    assert answer["windows"] > 1
+    assert (CONTEXT * 3)[answer["start"] or 0 : answer["end"] or 0] == answer["text"]
+    assert "1 of the contexts was read in overlapping windows of 14 pieces" in result.stderr

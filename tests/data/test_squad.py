@@ -1,0 +1,114 @@
+"""SQuAD's files: what is read, what is refused and by which id, and nothing without bounds."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.data import squad
+from regard.data.source import Column, read_rows
+from regard.errors import DataError
+
+CONTEXT = "  The fog lies on the Rhine.\n"
+COLUMNS: dict[str, Column | None] = dict.fromkeys(squad.ROLES)
+
+
+def asks(*answers: tuple[str, Any], **more: Any) -> dict[str, Any]:
+    told = [{"text": text, "answer_start": start} for text, start in answers]
+    return {"id": "q7", "question": "Where?", "answers": told} | more
+
+
+def written(folder: Path, *qas: Any, name: str = "train.json", **paragraph: Any) -> str:
+    paragraphs = [{"context": CONTEXT, "qas": list(qas)} | paragraph]
+    content = json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]}).encode()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return name
+
+
+@pytest.mark.parametrize("name", ["train.json", "train.json.gz"])
+def test_answers_keep_their_places_and_contexts_their_space(tmp_path: Path, name: str) -> None:
+    two = asks(("the Rhine", 18), ("Rhine", 22), ("the Rhine", 18))
+    written(tmp_path, two, asks(id=8), asks(("fog", 6), is_impossible=True), name=name)
+    first, second, third = read_rows([name], COLUMNS, base=tmp_path)
+    assert first.fields == {
+        "question": "Where?",
+        "context": CONTEXT,
+        "answer": "the Rhine",
+        squad.PLACES: "18:27 22:27",
+    }
+    assert first.where == f"{name}:q7"
+    assert (second.id, second.line, second.fields["answer"]) == ("8", 2, "")
+    assert third.fields[squad.PLACES] == "", "v2 lists plausible answers to questions that have none"
+    assert squad.places(first.fields) == [(18, 27), (22, 27)]
+
+
+def test_only_what_is_wanted(tmp_path: Path) -> None:
+    written(tmp_path, asks(("fog", 6)))
+    (row,) = read_rows(["train.json"], {"question": None, "context": None}, base=tmp_path)
+    assert list(row.fields) == ["question", "context"]
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (asks(("fog", 5)), "question q7: the answer 'fog' does not stand at character 5 of its context"),
+        (asks(("fog", -23)), "question q7: the answer 'fog' does not stand at character -23"),
+        (asks(("", 3)), "question q7: an answer is empty; a question without one has no answers"),
+        (asks(("fog", "6")), 'question q7: an answer needs a "text" and the number "answer_start"'),
+        (asks(("fog", True)), 'question q7: an answer needs a "text" and the number'),
+        (asks(question=3), 'question q7: has no "question" that is a text'),
+        (asks(question="a\0"), "question q7: its question holds a NUL"),
+        (asks(answers={}), 'question q7: its "answers" are not a list'),
+        ("Where?", 'question article 1, paragraph 1, question 2: has no "question"'),
+        (asks(("fog", 5), id="q\x1b7"), "question q7: the answer"),
+    ],
+)
+def test_a_bad_question_is_refused_by_its_id(tmp_path: Path, one: Any, said: str) -> None:
+    written(tmp_path, asks(("fog", 6), id="good"), one, asks(("fog", 6), id="after"))
+    with pytest.raises(DataError) as refused:
+        list(read_rows(["train.json"], COLUMNS, base=tmp_path))
+    assert f"train.json: {said}" in str(refused.value)
+    faults: list[DataError] = []
+    rows = list(read_rows(["train.json"], COLUMNS, base=tmp_path, refuse=faults.append))
+    assert [row.id for row in rows] == ["good", "after"]
+    assert len(faults) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
+        (b'{"question": "a"}\n{"question": "b"}', "JSON lines have a name in .jsonl"),
+        (b'{"data": {}}', 'no list of articles under "data"'),
+        (b'{"data": [3]}', 'article 1 has no list of "paragraphs"'),
+        (b'{"data": [{"paragraphs": [{"qas": []}]}]}', 'article 1, paragraph 1 needs a "context"'),
+        (b'{"data": []}', "holds no records"),
+        (b'{"data": "\xff"}', "is not valid utf-8"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "train.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"train\.json: ") as refused:
+        list(read_rows(["train.json"], COLUMNS, base=tmp_path))
+    assert said in str(refused.value)
+
+
+def test_size_is_bounded_also_of_what_is_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(squad, "MAX_BYTES", 1000)
+    (tmp_path / "train.json.gz").write_bytes(gzip.compress(b" " * 1001))
+    with pytest.raises(DataError, match="more than 1,000 bytes of JSON; give several smaller files"):
+        list(read_rows(["train.json.gz"], COLUMNS, base=tmp_path))
+    (tmp_path / "train.json.gz").write_bytes(gzip.compress(b" " * 50)[:-4])
+    with pytest.raises(DataError, match="damaged gzip data"):
+        list(read_rows(["train.json.gz"], COLUMNS, base=tmp_path))
+
+
+def test_roles_and_columns_that_it_does_not_have(tmp_path: Path) -> None:
+    written(tmp_path, asks(("fog", 6)))
+    with pytest.raises(DataError, match=r"no text; JSON lines have a name that ends in .jsonl"):
+        list(read_rows(["train.json"], {"text": None}, base=tmp_path))
+    with pytest.raises(DataError, match="the context has its place in SQuAD's files; leave out its column"):
+        list(read_rows(["train.json"], {"context": "passage"}, base=tmp_path))
