@@ -14,10 +14,43 @@ from torch.nn import functional as F
 
 Read = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """(hidden_ND, weight_VD, bias_V) → whatever the caller wants to know."""
+HAS_ONEDNN = hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def logits(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
     return F.linear(hidden_ND, weight_VD, bias_V)
+
+
+class Say:
+    """Logits of a few rows at a time, with the same matrix over and over, as a search asks for them.
+
+    BLAS lays a matrix out anew for every product, which takes longer than the product of a few rows. oneDNN
+    can be given one that it has laid out before: that is done once a search, so that no change of the weights
+    goes unseen. Elsewhere (another device or precision, gradients, a graph to be exported) it is `logits`.
+    """
+
+    def __init__(self, weight_VD: Tensor, bias_V: Tensor | None = None) -> None:
+        self.weight_VD, self.bias_V = weight_VD, bias_V
+        self._laid_out: Tensor | None = None
+
+    def __call__(self, hidden_ND: Tensor) -> Tensor:
+        if not self._can(hidden_ND):
+            return logits(hidden_ND, self.weight_VD, self.bias_V)
+        if self._laid_out is None:
+            self._laid_out = torch.ops.mkldnn._reorder_linear_weight(self.weight_VD, len(hidden_ND))
+        found: Tensor = torch.ops.mkldnn._linear_pointwise(
+            hidden_ND, self._laid_out, self.bias_V, "none", [], ""
+        )
+        return found
+
+    def _can(self, hidden_ND: Tensor) -> bool:
+        return (
+            hidden_ND.device.type == "cpu"
+            and hidden_ND.dtype == self.weight_VD.dtype == torch.float32
+            and not torch.is_grad_enabled()
+            and not torch.compiler.is_compiling()
+            and HAS_ONEDNN
+        )
 
 
 SLICE_ELEMENTS = 1 << 22

@@ -72,6 +72,7 @@ class Reading:
     """The position of the next token."""
     reach: int
     past: tuple[Growing, ...] | None = None
+    say: heads.Say | None = None
 
     def rows(self, rows_B: Tensor) -> "Reading":
         return replace(
@@ -123,7 +124,7 @@ class GPT(nn.Module):
         last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
         keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
-        reading = Reading(last_B, tokens_BK, keep_BK, n_read_B, reach)
+        reading = Reading(last_B, tokens_BK, keep_BK, n_read_B, reach, say=heads.Say(self.output_weight))
         return replace(reading, past=self._read(tokens_BK)) if tokens_BK.shape[1] else reading
 
     def _read(self, tokens_BT: Tensor) -> tuple[Growing, ...]:
@@ -147,7 +148,8 @@ class GPT(nn.Module):
             positions_BT=positions_B1,
             past=state.past,
         )
-        return heads.logits(hidden_B1D.squeeze(1), self.output_weight, None), replace(state, past=past)
+        say = state.say or heads.Say(self.output_weight)
+        return say(hidden_B1D.squeeze(1)), replace(state, past=past)
 
     def select(self, state: Reading, rows_B: Tensor, sources_B: Tensor | None = None) -> Reading:
         return state.rows(rows_B)

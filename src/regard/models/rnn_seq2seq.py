@@ -95,6 +95,7 @@ class DecoderState:
     layers: tuple[State, ...]
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
+    say: heads.Say | None = None
 
 
 class RNNSeq2Seq(nn.Module):
@@ -163,18 +164,20 @@ class RNNSeq2Seq(nn.Module):
         states = None if self.attention is None else self.attention.remember(self.dropout(states_BKD))
         memory = Memory(states, lengths_B, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
-        return DecoderState(memory, layers, torch.zeros_like(final_BD))
+        say = heads.Say(self.output_weight, self.output_bias)
+        return DecoderState(memory, layers, torch.zeros_like(final_BD), say)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         last_B1 = last_B[:, None]
         gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
         state = self._advance(gates_BG, state)
-        return heads.logits(state.fed_BD, self.output_weight, self.output_bias), state
+        say = state.say or heads.Say(self.output_weight, self.output_bias)
+        return say(state.fed_BD), state
 
     def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
         memory = state.memory if sources_B is None else state.memory.select(sources_B)
         layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)
-        return DecoderState(memory, layers, state.fed_BD[rows_B])
+        return DecoderState(memory, layers, state.fed_BD[rows_B], state.say)
 
     def _advance(self, gates_BG: Tensor, state: DecoderState) -> DecoderState:
         """One step in the configured order; the new state's `fed_BD` is the attentional vector."""

@@ -63,6 +63,7 @@ class DecoderState:
     """Takes the steps, where it can."""
     barred_B11K: Tensor | None = None
     """What it must know of the lengths."""
+    say: heads.Say | None = None
 
 
 class Transformer(nn.Module):
@@ -108,12 +109,12 @@ class Transformer(nn.Module):
         memory = self.decoder.remember(self.encode(source_BK, lengths_B))
         brisk = Brisk.of(self.embed_target, self.decoder)
         barred = None if brisk is None else barring(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
-        return DecoderState(memory, lengths_B, None, brisk, barred)
+        return DecoderState(memory, lengths_B, None, brisk, barred, heads.Say(self.output_weight))
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         if state.brisk is not None and not state.brisk.is_watched:
             hidden_BD, past = state.brisk(last_B, state.past, state.memory, state.barred_B11K)
-            return heads.logits(hidden_BD, self.output_weight, None), replace(state, past=past)
+            return self._said(hidden_BD, state), replace(state, past=past)
         seen = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
         positions = positions_like(last_B[:, None], seen)
         hidden_B1D, past = self.decoder(
@@ -124,7 +125,10 @@ class Transformer(nn.Module):
             memory=state.memory,
             memory_mask=padding(state.lengths_B),
         )
-        return heads.logits(hidden_B1D.squeeze(1), self.output_weight, None), replace(state, past=past)
+        return self._said(hidden_B1D.squeeze(1), state), replace(state, past=past)
+
+    def _said(self, hidden_BD: Tensor, state: DecoderState) -> Tensor:
+        return (state.say or heads.Say(self.output_weight))(hidden_BD)
 
     def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
         past = None if state.past is None else tuple(cache.select(rows_B) for cache in state.past)
