@@ -32,12 +32,15 @@ from regard.recipe import DataConfig, Recipe
 from regard.tasks import (
     AnswerConfig,
     ClassifyConfig,
+    DialogueConfig,
     LanguageModelConfig,
     PretrainConfig,
     RelationConfig,
+    SummarizeConfig,
     TagConfig,
     TranslateConfig,
 )
+from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
 from regard.training.config import TrainConfig
@@ -62,6 +65,10 @@ SECTIONS = (
     Section("The top of the file", Recipe, "These stand before the first `[table]`."),
     Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
     Section('`[task]` with `kind = "translate"`', TranslateConfig, "A text in, a text out."),
+    Section('`[task]` with `kind = "summarize"`', SummarizeConfig, "A document in, a summary out."),
+    Section(
+        '`[task]` with `kind = "dialogue"`', DialogueConfig, "The turns of a conversation in, a reply out."
+    ),
     Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
     Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
     Section(
@@ -91,17 +98,24 @@ SECTIONS = (
         "It has all of the above but other kinds; this begins otherwise.",
         ("lowercase",),
     ),
-    Section("`[task.decode]`", DecodeConfig, "How a translator searches."),
+    Section("`[task.decode]`", DecodeConfig, "How a model that writes searches."),
+    Section(
+        "`[task.decode]` of a dialogue",
+        ReplyConfig,
+        "It has all of the above; these differ.",
+        ("min_length", "max_length"),
+    ),
     Section(
         "`[task.decode]` of a language model",
         ContinueConfig,
-        "It has all of the above; these begin otherwise.",
+        "It has all of `[task.decode]`; these begin otherwise.",
         ("sample", "top_p", "max_length"),
     ),
     Section(
         '`[model]` with `kind = "transformer"`',
         TransformerConfig,
-        "For `translate`. It also has every setting of a layer, in the next table.",
+        "For `translate`, `summarize` and `dialogue`. "
+        "It also has every setting of a layer, in the next table.",
         ("preset", "n_encoder_layers", "n_decoder_layers", "tie_embeddings"),
     ),
     Section(
@@ -112,10 +126,13 @@ SECTIONS = (
     Section(
         '`[model]` with `kind = "gpt"`',
         GPTConfig,
-        "For `language_model`. It also has every setting of a Transformer layer; these differ or are new.",
+        "For `language_model` and `dialogue`. It also has every setting of a Transformer layer; "
+        "these differ or are new.",
         ("preset", "d_model", "d_ff", "n_layers", "activation", "norm", "position", "tie_embeddings"),
     ),
-    Section('`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`."),
+    Section(
+        '`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`, `summarize` and `dialogue`."
+    ),
     Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
     Section(
@@ -171,6 +188,16 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "tokenizer": "how text becomes pieces; each side has its own unless `joint`",
         "label_smoothing": "share of the target probability spread evenly over the vocabulary",
         "decode": "how the output is searched for",
+    },
+    SummarizeConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
+        "decode": "how the summary is searched for",
+    },
+    DialogueConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
+        "decode": "how the reply is searched for",
     },
     ClassifyConfig: {
         "tokenizer": "how text becomes pieces",

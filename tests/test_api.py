@@ -335,7 +335,7 @@ def test_models_with_other_vocabularies_do_not_answer_together(
     translator.save(tmp_path / "a")
     labeller.save(tmp_path / "b")
     untrained(transformer()).save(tmp_path / "c")
-    with pytest.raises(RunError, match=r"b: only translators answer together"):
+    with pytest.raises(RunError, match=r"b: only models with an encoder and a decoder answer together"):
         regard.load(tmp_path / "a", tmp_path / "b")
     with pytest.raises(RunError, match=r"c: has another source vocabulary than .*a"):
         regard.load(tmp_path / "a", tmp_path / "c")

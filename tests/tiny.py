@@ -356,6 +356,42 @@ def relating(folder: Path, **train: Any) -> regard.Recipe:
     return recipe(folder, data, relater("rnn").model_dump(), "relation", **train)
 
 
+def summarizing(folder: Path, **train: Any) -> regard.Recipe:
+    """Documents of random words; the summary is the planted ones among them, or the first."""
+    data = {}
+    for name, n_rows in (("train", 43), ("valid", 7), ("test", 5)):
+        rng = random.Random(name)
+        path = folder / f"{name}.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for _ in range(n_rows):
+                words = rng.choices(WORDS, k=rng.randint(7, 13))
+                summary = [word for word in words if word in PLANTED] or words[:1]
+                file.write(json.dumps({"document": " ".join(words), "summary": " ".join(summary)}) + "\n")
+        data[name] = [str(path)]
+    return recipe(folder, data, transformer(max_positions=300).model_dump(), "summarize", **train)
+
+
+def talking(folder: Path, model: dict[str, Any] | None = None, **train: Any) -> regard.Recipe:
+    """Conversations in which every turn goes on where the one before ended; and a test with two replies."""
+    data = {}
+    for name, n_rows in (("train", 23), ("valid", 7)):
+        rng = random.Random(name)
+        path = folder / f"{name}.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            for _ in range(n_rows):
+                at, turns = rng.randrange(len(WORDS)), []
+                for _ in range(rng.randint(2, 4)):
+                    n = rng.randint(1, 3)
+                    turns.append(" ".join(WORDS[(at + i) % len(WORDS)] for i in range(n)))
+                    at += n
+                file.write(json.dumps({"turns": turns}) + "\n")
+        data[name] = [str(path)]
+    tests = [{"context": ["amber", "birch cedar"], "responses": ["delta", "delta ember"]}]
+    (folder / "test.jsonl").write_text(json.dumps(tests[0]) + "\n", "utf-8")
+    data["test"] = [str(folder / "test.jsonl")]
+    return recipe(folder, data, model or rnn(dropout=0.1).model_dump(), "dialogue", **train)
+
+
 def untrained(config: Any, **changes: Any) -> Trained:
     """A translator, classifier or tagger with random weights: enough to look at."""
     rows = [

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
+from regard.data.dialogue import Turns
 from regard.data.layout import scored
 from regard.data.source import Asked, Column, read_rows, rows_of
 from regard.decode import untold
@@ -27,7 +28,7 @@ from regard.models.ensemble import Member
 from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig, Translate, Writing, documents
+from regard.tasks import AnyTask, TaskConfig, Translate, Writing, reading, turns
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
@@ -129,6 +130,11 @@ class Trained:
                 answers |= zip(indices, task.predict(self.model, batch, _among(indices, tell)), strict=True)
         return [answers[i] for i in range(len(examples))]
 
+    @property
+    def turns(self) -> Turns | None:
+        """How conversations stand in files, if such are answered."""
+        return turns(self.task_config)
+
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""
         return self.engines.pick(self._searching(decode))[1]
@@ -181,7 +187,7 @@ class Trained:
             if role not in task.roles:
                 raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, task.roles)}")
         roles = {role: (columns or {}).get(role) for role in task.roles}
-        rows = read_rows(files, roles, encoding=encoding, by=documents(self.task_config))
+        rows = read_rows(files, roles, encoding=encoding, by=reading(self.task_config))
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally)
@@ -248,13 +254,13 @@ def load(
     engine: str = "builtin",
     int8: bool = False,
 ) -> Trained:
-    """A model from a run folder or a model folder; with others, translators that answer together.
+    """A model from a run folder or a model folder; with others, models that answer together.
 
     `engine="ct2"` answers with CTranslate2, `"auto"` with it where it can; `int8` lets it round the weights.
     """
     task, task_config, model, model_config, metrics = load_model(Path(folder))
     if others:
-        members = [_translator(model, Path(folder))]
+        members = [_member(model, Path(folder))]
         members += [_alike(Path(other), Path(folder), task) for other in others]
         model, metrics = Ensemble(members), {}
     where = pick_device(device)
@@ -262,16 +268,18 @@ def load(
     return Trained(task, task_config, model.to(where), model_config, metrics, where, engines)
 
 
-def _translator(model: nn.Module, folder: Path) -> Member:
+def _member(model: nn.Module, folder: Path) -> Member:
     if not isinstance(model, Member):
-        raise RunError(f"{folder}: only translators answer together")
+        raise RunError(f"{folder}: only models with an encoder and a decoder answer together")
     return model
 
 
 def _alike(other: Path, folder: Path, task: AnyTask) -> Member:
     """The model of another run, which must write in the same vocabulary."""
     its_task, _, model, _, _ = load_model(other)
-    member = _translator(model, other)
+    member = _member(model, other)
+    if its_task.kind != task.kind:
+        raise RunError(f"{other}: a {its_task.kind} model cannot answer together with {folder} ({task.kind})")
     for role, tokenizer in task.tokenizers.items():
         if not tokenizer.is_like(its_task.tokenizers[role]):
             raise RunError(

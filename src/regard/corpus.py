@@ -20,7 +20,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
 from regard.lock import turn
 from regard.recipe import Recipe
-from regard.tasks import TASKS, AnyTask, documents, together
+from regard.tasks import TASKS, AnyTask, documents, reading, together
 
 HELD_OUT = 20
 """Without validation data, every 20th training row is held out,"""
@@ -50,7 +50,7 @@ class Corpus:
             self.recipe.columns(),
             encoding=data.encoding,
             base=self.base,
-            by=documents(self.recipe.task),
+            by=reading(self.recipe.task),
         )
 
     @cached_property

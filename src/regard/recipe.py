@@ -14,7 +14,7 @@ from regard.data.source import Column
 from regard.errors import RecipeError, did_you_mean
 from regard.models import EncodingConfig, ModelConfig
 from regard.models.outline import places
-from regard.tasks import TASKS, TaskConfig
+from regard.tasks import TASKS, TaskConfig, longest
 from regard.training.config import TrainConfig
 
 MAX_BYTES = 1_000_000
@@ -66,12 +66,13 @@ class Recipe(Config):
             raise ValueError(
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
             )
-        most, longest = places(self.model), self.task.max_length
+        most, needed = places(self.model), longest(self.task, self.model)
         if self._told_elsewhere("max_positions"):
             most = None
-        if most is not None and most <= longest:
+        if most is not None and most <= needed:
+            asked = "is" if needed == self.task.max_length else "asks, context and reply together, for"
             raise ValueError(
-                f"max_positions leaves room for {most - 1} pieces and task.max_length is {longest}; "
+                f"max_positions leaves room for {most - 1} pieces and task.max_length {asked} {needed}; "
                 "raise the one or lower the other (learned positions end there)"
             )
         self._layers_fit()

@@ -69,8 +69,8 @@ def sniff(
         chosen, why = _fill_roles(train, told, table, given)
     for others in (splits["valid"], splits["test"]):
         if others:
-            next(read_rows(others, chosen, encoding=encoding))
-    rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding))
+            next(read_rows(others, chosen, encoding=encoding, by=told.turns))
+    rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding, by=told.turns))
     return Guess(
         task=told.name,
         train=train,
@@ -159,11 +159,18 @@ def _sample_columns(files: Sequence[str], encoding: str, named: bool) -> dict[Co
 
 
 def _object_columns(objects: Sequence[Mapping[str, object]]) -> dict[Column, list[str]]:
-    """Only the keys that hold text, numbers (read as text) or truth values in every object."""
-    scalars = [{key: value for key, value in row.items() if isinstance(value, str | bool)} for row in objects]
-    first = next(iter(scalars), {})
-    shared = [key for key in first if key.isprintable() and all(key in row for row in scalars)]
-    return {key: [str(row[key]) for row in scalars] for key in shared}
+    """Only the keys that hold text, numbers (read as text) or truth values in every object; or turns."""
+    held = [{key: value for key, value in row.items() if _is_held(key, value)} for row in objects]
+    first = next(iter(held), {})
+    shared = [key for key in first if key.isprintable() and all(key in row for row in held)]
+    return {key: [str(row[key]) for row in held] for key in shared}
+
+
+def _is_held(key: str, value: object) -> bool:
+    """Of lists only those whose name says that they are turns of a conversation."""
+    return isinstance(value, str | bool) or (
+        isinstance(value, list) and any(named_like(role, [key]) for role in ("context", "reply"))
+    )
 
 
 def _cell_columns(cells: Sequence[Sequence[str]], header: bool | None) -> dict[Column, list[str]]:
@@ -268,6 +275,9 @@ def _fill_roles(
             reasons.append(f"Column {chosen[role]} is the {role}, {'as given' if column else 'by its name'}.")
     for role in sorted(chosen):  # label before text, source before target
         if chosen[role] is None:
+            if role in kind.may_lack:
+                reasons.append(f"No column is named like {role}: every turn but the first is one.")
+                continue
             rest = {key: values for key, values in table.items() if key not in chosen.values()}
             picked, why = kind.pick(role, rest)
             if picked is None and len(rest) == 1:

@@ -23,7 +23,7 @@ from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import Dims, ModelConfig
 from regard.models.outline import outline, places
 from regard.plain import finite
-from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.tasks import TASKS, AnyTask, TaskConfig, longest
 from regard.tasks.task import typed
 from regard.training.checkpoint import load_weights
 
@@ -105,12 +105,13 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
     most = places(model_config)
-    if most is not None and most <= task_config.max_length:
+    needed = longest(task_config, model_config)
+    if most is not None and most <= needed:
         raise CheckpointError(
             f"{folder / 'config.json'}: damaged, its model has {most} positions, but texts may have "
-            f"{task_config.max_length} pieces and an end"
+            f"{needed} pieces and an end"
         )
-    task: AnyTask = TASKS[task_config.kind].load(task_config, folder)  # type: ignore[arg-type]
+    task: AnyTask = TASKS[task_config.kind].load(task_config, folder)
     if task.dims != dims:
         raise CheckpointError(f"{folder}: the vocabulary has {task.dims}, but config.json says {dims}")
     try:

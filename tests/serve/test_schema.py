@@ -18,6 +18,8 @@ CHECKS = [
 ]
 OPERATIONS = {
     "/v1/translate": "POST",
+    "/v1/summarize": "POST",
+    "/v1/reply": "POST",
     "/v1/classify": "POST",
     "/v1/tag": "POST",
     "/v1/answer": "POST",

@@ -35,8 +35,8 @@ def init(
     task: Annotated[
         str | None,
         typer.Option(
-            help="translate, classify, tag, relation, answer, language_model or pretrain, if the files do "
-            "not tell."
+            help="translate, summarize, dialogue, classify, tag, relation, answer, language_model or "
+            "pretrain, where the files do not tell."
         ),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
@@ -44,8 +44,11 @@ def init(
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     tags: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    question: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    document: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    summary: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     context: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    reply: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    question: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     answer: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     encoding: Annotated[str, typer.Option(help="Of the files, such as gb18030.")] = "utf-8",
     out: Annotated[Path, typer.Option(metavar="FILE", help="The recipe to write.")] = Path("recipe.toml"),
@@ -62,7 +65,8 @@ def init(
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
     given = {"source": source, "target": target, "text": text, "label": label, "tags": tags}
-    given |= {"question": question, "context": context, "answer": answer}
+    given |= {"document": document, "summary": summary, "context": context, "reply": reply}
+    given |= {"question": question, "answer": answer}
     columns = {role: column(name) for role, name in given.items() if name is not None}
     guess = sniff(files, task=task, columns=columns, encoding=encoding)
     _show(guess)
@@ -77,7 +81,9 @@ def _show(guess: "Guess") -> None:
     for reason in guess.reasons:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
-    rows = [[printable(row.fields[role]) for role in guess.columns] for row in guess.sample]
+    rows = [
+        [printable(row.fields[role].replace("\n", " / ")) for role in guess.columns] for row in guess.sample
+    ]
     room = console.OUT.width - GAP
     narrow = min(max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True))
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
@@ -98,8 +104,8 @@ def _recipe(guess: "Guess", encoding: str) -> str:
     from regard.machine import Machine
     from regard.recipe import Recipe
 
-    rows = list(islice(read_rows(guess.train, guess.columns, encoding=encoding), SAMPLED))
     kind = KINDS[guess.task]
+    rows = list(islice(read_rows(guess.train, guess.columns, encoding=encoding, by=kind.turns), SAMPLED))
     scripts = {role: script([row.fields[role] for row in rows]) for role in kind.texts}
     plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess))
     text = draft(plan, str(free(f"runs/{_name(guess)}")), encoding)

@@ -11,12 +11,14 @@ from regard.cli import console
 from regard.cli import embed as embedding
 from regard.cli import relate as relating
 from regard.cli.arguments import Context, ContextFile, Others, Run, Settings, search_settings
+from regard.cli.chat import CHATTING, Chat
 from regard.cli.texts import beside, file_settings, file_texts, is_blank, layout, only_left, tell_cut
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.data.dialogue import Turns
     from regard.data.source import Asked
     from regard.tasks.task import Prediction
 
@@ -101,19 +103,22 @@ def predict(
         relating.write_relations(run, entities, texts or map(str, given()), json=json)
         return
     trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
+    by = trained.turns
     about = beside(context, context_file, trained.task.inputs, encoding)
     left = [role for role in trained.task.inputs if role not in about]
     if file is None:
         only_left(trained.task.inputs, about)
-    lines = _given(run, file, left, encoding)
+    lines = _given(run, file, left, encoding, by)
     search = file_settings(file or "") | search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     if engine != "builtin":
         console.line(f"answered by {trained.answered_by(**search)}", "dim", console=console.ERR)
     typed = not texts and file is None and sys.stdin.isatty()
+    chat = Chat() if typed and by is not None else None
     if typed:
-        console.line("One text a line; end with Ctrl-D.", "dim", console=console.ERR)
-    asked = _with(texts or lines(), left, about)
+        said = "One text a line; end with Ctrl-D." if chat is None else CHATTING
+        console.line(said, "dim", console=console.ERR)
+    asked = _with(texts or (lines() if chat is None else chat.asking(map(str, lines()))), left, about)
     total = _count(texts, file, lines)
     cut = windowed = 0
     shows = typed and sys.stdout.isatty() and not json
@@ -121,6 +126,8 @@ def predict(
     ranked, alone = "n_best" in search, total == 1 and file is None
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
         for number, (text, answer) in enumerate(_answers(trained, asked, search, typed, live), 1):
+            if chat is not None:
+                chat.hear(answer)
             if json:
                 console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
             elif not live:
@@ -133,11 +140,11 @@ def predict(
 
 
 def _given(
-    run: Path, file: str | None, roles: Sequence[str], encoding: str | None
+    run: Path, file: str | None, roles: Sequence[str], encoding: str | None, by: "Turns | None" = None
 ) -> "Callable[[], Iterator[Asked]]":
     """The texts of the file, or of standard input."""
     if file is not None:
-        return partial(file_texts, file, *layout(run, file, roles, encoding))
+        return partial(file_texts, file, *layout(run, file, roles, encoding), by)
     return partial(_typed_texts, encoding or "utf-8")
 
 
@@ -166,15 +173,18 @@ def _answers(
 
     Live, it is also shown here, while it is being written.
     """
-    answered: Iterable[tuple[Asked, Prediction]]
-    if live:
-        answered = ((text, _shown(trained.follow(text, **search))) for text in texts)
-    elif one_by_one:
-        answered = ((text, trained.predict(text, **search)) for text in texts)
-    else:
-        asked, kept = tee(texts)
-        answered = zip(kept, trained.stream(asked, **search), strict=True)
+    if live or one_by_one:
+        ask = _asking(trained, search, live)
+        return ((text, None if is_blank(text) else ask(text)) for text in texts)
+    asked, kept = tee(texts)
+    answered = zip(kept, trained.stream(asked, **search), strict=True)
     return ((text, None if is_blank(text) else answer) for text, answer in answered)
+
+
+def _asking(trained: "Trained", search: dict[str, Any], live: bool) -> "Callable[[Asked], Prediction]":
+    if live:
+        return lambda text: _shown(trained.follow(text, **search))
+    return lambda text: trained.predict(text, **search)
 
 
 def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.data.dialogue import Turns
     from regard.data.source import Asked, Column
 
 
@@ -28,14 +29,16 @@ def layout(
     return columns, encoding or data.encoding
 
 
-def file_texts(file: str, columns: "dict[str, Column | None]", encoding: str) -> "Iterator[Asked]":
+def file_texts(
+    file: str, columns: "dict[str, Column | None]", encoding: str, by: "Turns | None" = None
+) -> "Iterator[Asked]":
     from regard.data.lines import lines
     from regard.data.source import file_format, read_rows
 
     if file_format(file) == "text" and len(columns) == 1:
         return lines(file, encoding=encoding)
     first, *others = columns
-    rows = (row.fields for row in read_rows([file], columns, encoding=encoding))
+    rows = (row.fields for row in read_rows([file], columns, encoding=encoding, by=by))
     return ({role: fields[role] for role in columns} if others else fields[first] for fields in rows)
 
 
@@ -49,8 +52,10 @@ def beside(
         return {}
     if context is not None and context_file is not None:
         raise DataError("--context and --context-file are both given; give one of them")
-    if "context" not in inputs:
-        raise DataError(f"--context: this model answers a {inputs[0]} alone; leave it out")
+    if len(inputs) == 1 or "context" not in inputs:
+        raise DataError(
+            f"--context: this model needs nothing beside the {inputs[0]} it answers; leave it out"
+        )
     if context_file is not None:
         context = "\n".join(lines(context_file, encoding=encoding or "utf-8"))
     return {"context": context or ""}

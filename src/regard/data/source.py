@@ -6,18 +6,20 @@ conll.py and semeval.py; else it is plain text, one record per line). A path may
 CSV file has a header if, and only if, some column is given by name, or a cell of its first line is the name
 of a wanted role or one of its SYNONYMS.
 A role whose column is not given takes the column named like it; without a header, the first column that no
-other role claims. Plain text files beside one another are the columns of one table.
+other role claims. Plain text files beside one another are the columns of one table. Conversations
+(dialogue.py) are read from any of these but CoNLL; of their columns the reply may be missing.
 """
 
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count, zip_longest
 from pathlib import Path
 
-from regard.data import conll, parquet, semeval, squad
+from regard.data import conll, dialogue, parquet, semeval, squad
+from regard.data.dialogue import Turns
 from regard.data.documents import By, documents
 from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
 from regard.errors import DataError
@@ -28,9 +30,15 @@ SYNONYMS = {
     "text": ("text", "sentence", "review", "document", "文本", "句子"),
     "label": ("label", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
+    "document": ("document", "article", "文章", "正文"),
+    "summary": ("summary", "abstract", "highlights", "摘要"),
     "question": ("question", "query", "问题"),
-    "context": ("context", "passage", "paragraph", "上下文", "段落"),
+    "context": (
+        *("context", "passage", "paragraph", "上下文", "段落"),
+        *("history", "turns", "dialogue", "dialog", "conversation", "messages", "对话"),
+    ),
     "answer": ("answer", "答案"),
+    "reply": ("reply", "response", "responses", "references", "回复"),
 }
 
 Column = str | int
@@ -83,15 +91,32 @@ def read_rows(
     *,
     encoding: str = "utf-8",
     base: Path | None = None,
-    by: By | None = None,
+    by: By | Turns | None = None,
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Row]:
     """Yields the rows of aligned text files (one per role), or of files of records, one after another.
 
     `columns` maps each wanted role to its column, None where the file shall tell. `base` is the folder
     that relative paths start from. Fields lose surrounding white space; empty ones are for the task to judge.
-    With `by` the only role is read from plain text as documents, whose white space is kept (documents.py).
+    With `by` the only role is read from plain text as documents, whose white space is kept (documents.py);
+    or every record is a conversation, of which several rows are made (dialogue.py).
     """
+    for row in _records(paths, columns, encoding, base, by, refuse):
+        if isinstance(by, Turns) and "reply" in columns:
+            found = dialogue.exchanges(row.fields, row.where, refuse)
+            yield from (replace(row, fields=fields) for fields in found)
+        else:
+            yield row
+
+
+def _records(
+    paths: Sequence[str],
+    columns: Mapping[str, Column | None],
+    encoding: str,
+    base: Path | None,
+    by: By | Turns | None,
+    refuse: Refuse,
+) -> Iterator[Row]:
     if not paths:
         raise DataError(f"no data files are given for {', '.join(columns)}")
     plain = [path for path in paths if file_format(path) == "text"]
@@ -99,7 +124,7 @@ def read_rows(
         raise DataError(f"{plain[0]}: plain text cannot be mixed with files of records ({', '.join(paths)})")
     found = [expand(path, base) for path in paths]
     read = partial(lines, encoding=encoding, base=base, refuse=refuse)
-    if plain and len(columns) > 1:
+    if plain and len(columns) > 1 and not (isinstance(by, Turns) and len(paths) == 1):
         if len(paths) != len(columns):
             raise DataError(
                 f"{', '.join(paths)}: plain text needs one file for each of {', '.join(columns)}, "
@@ -107,20 +132,20 @@ def read_rows(
             )
         for files in _shards(paths, found):
             cells = aligned_cells(files, [read(file) for file in files], refuse)
-            yield from _table_rows(files[0], cells, columns, refuse)
+            yield from _table_rows(files[0], cells, columns, by, refuse)
         return
     for file in chain.from_iterable(found):
         row: Row | None = None
         rows: Iterator[Row]
-        match "documents" if plain and by else file_format(file):
-            case "documents":
+        match file_format(file):
+            case "text" if isinstance(by, str):
                 (role,) = columns
-                rows = (Row({role: part}, file, line) for line, part in documents(read(file), by or "files"))
+                rows = (Row({role: part}, file, line) for line, part in documents(read(file), by))
             case "jsonl":
-                rows = _object_rows(file, file_objects(file, read(file), refuse), columns, refuse)
+                rows = _object_rows(file, file_objects(file, read(file), refuse), columns, by, refuse)
             case "parquet":
-                objects = parquet.objects(file, base, partial(_names, file, columns))
-                rows = _object_rows(file, objects, columns, refuse)
+                objects = parquet.objects(file, base, partial(_names, file, columns, by))
+                rows = _object_rows(file, objects, columns, by, refuse)
             case "conll":
                 rows = _sentence_rows(file, read(file), columns, refuse)
             case "semeval":
@@ -130,7 +155,7 @@ def read_rows(
                 found_here = squad.questions(file, encoding=encoding, base=base, refuse=refuse)
                 rows = _question_rows(file, found_here, columns)
             case _:
-                rows = _table_rows(file, file_cells(file, read(file)), columns, refuse)
+                rows = _table_rows(file, file_cells(file, read(file)), columns, by, refuse)
         for row in rows:
             yield row
         if row is None:
@@ -212,6 +237,7 @@ def _table_rows(
     file: str,
     table: Iterator[tuple[int, list[str]]],
     columns: Mapping[str, Column | None],
+    by: By | Turns | None,
     refuse: Refuse,
 ) -> Iterator[Row]:
     first = next(table, None)
@@ -221,6 +247,8 @@ def _table_rows(
     has_header = file_format(file) != "text" and any(
         isinstance(column, str) or named_like(role, names) for role, column in columns.items()
     )
+    if has_header or len(names) == 1:
+        columns = _wanted(columns, names, by)
     places = _places(file, columns, names if has_header else None)
     width = max(places.values(), default=0) + 1
     most = max(width, len(names))
@@ -242,7 +270,18 @@ def _table_rows(
                 )
             )
             continue
-        yield Row({role: cells[place].strip() for role, place in places.items()}, file, line)
+        fields = {role: cells[place].strip() for role, place in places.items()}
+        if isinstance(by, Turns):
+            fields = {role: dialogue.told("", role, text, by.separator) for role, text in fields.items()}
+        yield Row(fields, file, line)
+
+
+def _wanted(
+    columns: Mapping[str, Column | None], names: Sequence[str], by: By | Turns | None
+) -> Mapping[str, Column | None]:
+    """The roles to look for: where no column is the reply, the turns of a conversation hold it."""
+    held = isinstance(by, Turns) and columns.get("reply", "") is None and not named_like("reply", names)
+    return {role: column for role, column in columns.items() if not (held and role == "reply")}
 
 
 def _places(file: str, columns: Mapping[str, Column | None], header: list[str] | None) -> dict[str, int]:
@@ -292,13 +331,15 @@ def _object_rows(
     file: str,
     objects: Iterable[tuple[int, dict[str, object]]],
     columns: Mapping[str, Column | None],
+    by: By | Turns | None,
     refuse: Refuse,
 ) -> Iterator[Row]:
+    value = partial(dialogue.told, separator=by.separator) if isinstance(by, Turns) else _scalar
     for line, record in objects:
         where = f"{file}:{line}"
         try:
-            names = _names(where, columns, list(record))
-            fields = {role: _scalar(where, name, record[name]) for role, name in names.items()}
+            names = _names(where, columns, by, list(record))
+            fields = {role: value(where, name, record[name]) for role, name in names.items()}
         except DataError as fault:
             refuse(fault)
             continue
@@ -347,8 +388,11 @@ def _scalar(where: str, name: str, value: object) -> str:
     return value.strip()
 
 
-def _names(where: str, columns: Mapping[str, Column | None], known: Sequence[str]) -> dict[str, str]:
-    return {role: _name(where, role, column, known) for role, column in columns.items()}
+def _names(
+    where: str, columns: Mapping[str, Column | None], by: By | Turns | None, known: Sequence[str]
+) -> dict[str, str]:
+    wanted = _wanted(columns, known, by)
+    return {role: _name(where, role, column, known) for role, column in wanted.items()}
 
 
 def _name(where: str, role: str, column: Column | None, names: Sequence[str]) -> str:

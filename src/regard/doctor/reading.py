@@ -12,7 +12,7 @@ from regard.data.source import Row, read_rows
 from regard.errors import DataError
 from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
-from regard.tasks import documents, together
+from regard.tasks import documents, reading, together
 
 _NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
 _PLACE = re.compile(r"^(\S.*?:\d+): ")
@@ -101,7 +101,7 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
                 recipe.columns(),
                 encoding=recipe.data.encoding,
                 base=base,
-                by=documents(recipe.task),
+                by=reading(recipe.task),
                 refuse=faults.note,
             ):
                 total += 1

@@ -4,16 +4,22 @@ to begin with, what can be wrong with its rows, what a server answers. The table
 
 from regard.kinds.answer import ANSWER
 from regard.kinds.classify import CLASSIFY
+from regard.kinds.dialogue import DIALOGUE
 from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
 from regard.kinds.language_model import LANGUAGE_MODEL
 from regard.kinds.pretrain import PRETRAIN
 from regard.kinds.relation import RELATION
+from regard.kinds.summarize import SUMMARIZE
 from regard.kinds.tag import TAG
 from regard.kinds.translate import TRANSLATE
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (TRANSLATE, CLASSIFY, TAG, LANGUAGE_MODEL, PRETRAIN, RELATION, ANSWER)
+    kind.name: kind
+    for kind in (
+        *(TRANSLATE, SUMMARIZE, DIALOGUE, CLASSIFY, TAG),
+        *(LANGUAGE_MODEL, PRETRAIN, RELATION, ANSWER),
+    )
 }
 
 __all__ = ["KINDS", "Answer", "Guess", "Kind"]

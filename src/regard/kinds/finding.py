@@ -42,5 +42,5 @@ def about(severity: Severity, kind: str, split: str, rows: Sequence[Row], remark
 
 
 def _excerpt(row: Row) -> str:
-    text = " | ".join(row.fields.values())
+    text = " | ".join(row.fields.values()).replace("\n", " / ")
     return text if len(text) <= MAX_EXCERPT else text[: MAX_EXCERPT - 1] + "…"

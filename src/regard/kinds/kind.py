@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from regard.data.dialogue import Turns
 from regard.data.source import Row
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
@@ -78,6 +79,10 @@ class Kind:
     # what most kinds have alike
     formats: frozenset[str] = frozenset()
     """Of files that can be for nothing else."""
+    may_lack: frozenset[str] = frozenset()
+    """Roles that have a column only if one is named like them."""
+    turns: Turns | None = None
+    """How conversations stand in its files, if what it answers are such."""
     usable: Callable[[Row], bool] = _any_row
     """Whether the vocabulary may be learnt from it."""
     counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted

@@ -1,6 +1,5 @@
 """translate: two columns of text, the first to be turned into the second."""
 
-import math
 from collections.abc import Mapping
 from statistics import median
 
@@ -9,31 +8,18 @@ from pydantic import Field
 from regard.data.source import Row
 from regard.kinds.columns import Columns, Picked, texts
 from regard.kinds.finding import Finding, Severity, about
-from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import PIECE, Plan, Script
+from regard.kinds.kind import Kind
+from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, tokenizer
+from regard.kinds.settings import Setting, tokenizer
+from regard.kinds.written import BLEU, Written, max_length, pace, transformer
 from regard.tasks import TaskConfig
 
-BLEU: dict[Script, str] = {
-    "Chinese": "zh",
-    "Japanese": "char",
-    "Korean": "char",
-    "Latin": "13a",
-    "other": "13a",
-}
-SIZES = {
-    "tiny": (128, "4+4 layers, width 128, 4 heads"),
-    "small": (256, "3+3 layers, width 256, 4 heads"),
-    "base": (512, "6+6 layers, width 512, 8 heads"),
-}
 ASKEW, ASKEW_LENGTH = 5, 30
 """Times the usual ratio of source and target, and characters at least, from which a pair looks misaligned."""
 
 
-class Translation(Answer):
-    score: float | None = None
-    input_cut: bool = Field(False, description="the text was too long; its beginning was translated")
+class Translation(Written):
     others: list["Translation"] = Field([], description="the rest of the n best")
 
 
@@ -54,7 +40,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("beam", 4, "hypotheses kept while searching; 1 is fastest"),
             ("length_penalty", 1.0, "higher gives longer translations"),
         ],
-        "model": _model(plan),
+        "model": transformer(plan),
     }
 
 
@@ -64,40 +50,13 @@ def _task(plan: Plan) -> list[Setting]:
     why = (
         "both sides share one vocabulary: same script" if joint else "a vocabulary a side: different scripts"
     )
-    longest = max(plan.guess.lengths[role][1] / PIECE[script] for role, script in plan.scripts.items())
     return [
         ("kind", "translate", "a text in, a text out"),
         ("joint", joint, why),
-        (
-            "max_length",
-            max(128, 2 ** math.ceil(math.log2(3 * longest + 1))),
-            "pieces; longer pairs are left out",
-        ),
+        ("max_length", max_length(plan, spare=3), "pieces; longer pairs are left out"),
         ("label_smoothing", 0.1, "keeps the model from being too sure"),
         ("bleu_tokenize", BLEU[target], f"how sacrebleu cuts {target} text; none if it is cut already"),
     ]
-
-
-def _model(plan: Plan) -> list[Setting]:
-    dropout = 0.1 if plan.guess.n_rows >= 1_000_000 else 0.3 if plan.preset == "tiny" else 0.2
-    return [
-        ("kind", "transformer", "or rnn_seq2seq"),
-        ("preset", plan.preset, f"{SIZES[plan.preset][1]}; also: tiny, small, base, big"),
-        ("dropout", dropout, "more for less data"),
-        ("norm", "pre", "learns faster and more safely; post is the paper's"),
-        ("position", "sinusoidal", "or learned, rotary, relative, alibi"),
-    ]
-
-
-def _pace(plan: Plan) -> Pace:
-    warmup = max(100, min(2000, 3 * plan.steps_an_epoch))
-    return Pace(
-        epochs=max(10, min(200, round(2_000_000 / plan.guess.n_rows))),
-        warmup=warmup,
-        lr=min(3e-3, (SIZES[plan.preset][0] * warmup) ** -0.5),
-        patience=10,
-        average=5,
-    )
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
@@ -152,7 +111,7 @@ TRANSLATE = Kind(
     pick=_pick,
     example="--task translate --source COLUMN --target COLUMN",
     sections=_sections,
-    pace=_pace,
+    pace=pace,
     examine=_examine,
     too_long=_too_long,
     says="Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`.",

@@ -5,6 +5,7 @@ its own tests of significance: what was counted once is scored for every draw.
 """
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
@@ -33,7 +34,13 @@ def chrf() -> Metric:
 
 
 def counted(metric: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
-    found: Counts = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
+    return counted_of_many(metric, hypotheses, [[reference] for reference in references])
+
+
+def counted_of_many(metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Counts:
+    """Against all references of each hypothesis, which may have more or fewer of them."""
+    columns = [list(column) for column in zip_longest(*references)]
+    found: Counts = metric._extract_corpus_statistics(list(hypotheses), columns)
     return found
 
 
@@ -43,7 +50,8 @@ def scored(metric: Metric, sums_RS: Floats) -> Floats:
     return np.fromiter(scores, np.float64, len(sums_RS))
 
 
-def signature(metric: Metric) -> str:
-    """How it is computed, with one reference each."""
-    metric.corpus_score([""], [[""]])  # it will not tell before it has scored something
-    return str(metric.get_signature())
+def signature(metric: Metric, numbers: Sequence[int] = (1,)) -> str:
+    """How it is computed with so many references, several numbers where they differ."""
+    nothing = ["" for _ in numbers]
+    metric.corpus_score(nothing, [list(column) for column in zip_longest(*([""] * n for n in numbers))])
+    return str(metric.get_signature())  # it will not tell before it has scored something

@@ -1,4 +1,4 @@
-"""Several translators that write one text: at each step their probabilities are averaged."""
+"""Several models that write one text: at each step their probabilities are averaged."""
 
 import math
 from collections.abc import Sequence

@@ -273,4 +273,5 @@ def _refusal(fault: dict[str, Any]) -> RefusedError:
     bounds = fault.get("ctx", {})
     limit = next((bounds[name] for name in ("le", "lt", "max_length") if name in bounds), None)
     code = "too_long" if fault["type"].endswith("too_long") else "invalid"
-    return RefusedError(422, code, f"{place or 'body'}: {fault['msg']}"[:300], limit=limit)
+    message = fault["msg"].removeprefix("Value error, ")
+    return RefusedError(422, code, f"{place or 'body'}: {message}"[:300], limit=limit)

@@ -6,9 +6,9 @@ all of them optional, since what is left out is as the model's recipe says.
 
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from regard.decode import DecodeConfig
 from regard.kinds import KINDS, Kind
@@ -84,6 +84,27 @@ class SearchAsk(Decoding, PlainAsk):
     stream: bool = Field(False, description="send the answer as server-sent events while it is written")
 
 
+class ReplyAsk(SearchAsk):
+    text: Text | Texts | None = Field(None, description="a conversation, a turn a line; or a list of such")
+    turns: Texts | None = Field(None, description="instead of it: the turns of a conversation")
+
+    @model_validator(mode="after")
+    def _is_one_conversation(self) -> Self:
+        if (self.text is None) == (self.turns is None):
+            raise ValueError("give either text or turns")
+        if sum(map(len, self.turns or ())) > LIMITS.characters:
+            raise ValueError(f"turns may have {LIMITS.characters} characters together; leave out the oldest")
+        return self
+
+    def given(self) -> dict[str, Given]:
+        return super().given() | ({} if self.turns is None else {"text": as_lines(self.turns)})
+
+
+def as_lines(turns: list[str]) -> str:
+    """A conversation as one text: a turn a line."""
+    return "\n".join(" ".join(turn.split()) for turn in turns)
+
+
 class ExplainedAsk(Decoding):
     packed: bool = Field(
         False,
@@ -96,6 +117,8 @@ NAMES = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.ask
 
 
 def _ask(kind: Kind) -> type[PlainAsk]:
+    if kind.turns is not None:
+        return ReplyAsk
     base = SearchAsk if kind.searches else PairingAsk if kind.pairs else PlainAsk
     fields: Any = {name: (Text | Texts, Field(description=f"a {name}, or a list")) for name in kind.asks}
     return create_model(f"{kind.answer.__name__}Ask", __base__=base, **fields)

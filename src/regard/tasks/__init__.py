@@ -4,12 +4,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from regard.data.dialogue import Turns
 from regard.data.documents import By
+from regard.models import GPTConfig, ModelConfig
 from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
+from regard.tasks.dialogue import Dialogue, DialogueConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
 from regard.tasks.relation import Relation, RelationConfig
+from regard.tasks.stream import reach
+from regard.tasks.summarize import Summarize, SummarizeConfig
 from regard.tasks.tag import Tag, TagConfig
 from regard.tasks.task import Task
 from regard.tasks.translate import Translate, TranslateConfig
@@ -17,6 +22,8 @@ from regard.tasks.writing import Writing
 
 TaskConfig = Annotated[
     TranslateConfig
+    | SummarizeConfig
+    | DialogueConfig
     | ClassifyConfig
     | TagConfig
     | RelationConfig
@@ -25,12 +32,19 @@ TaskConfig = Annotated[
     | PretrainConfig,
     Field(discriminator="kind"),
 ]
-AnyKind = type[Translate] | type[Classify] | type[Tag] | type[Answer] | type[LanguageModel] | type[Pretrain]
-TASKS: dict[str, AnyKind] = {
-    task.kind: task for task in (Translate, Classify, Tag, Relation, Answer, LanguageModel, Pretrain)
-}
-
 AnyTask = Task[Any, Any, Any, Any]
+_ALL: tuple[type[AnyTask], ...] = (
+    Translate,
+    Summarize,
+    Dialogue,
+    Classify,
+    Tag,
+    Relation,
+    Answer,
+    LanguageModel,
+    Pretrain,
+)
+TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
 
 
 def documents(config: TaskConfig) -> By | None:
@@ -40,7 +54,24 @@ def documents(config: TaskConfig) -> By | None:
 
 def together(config: TaskConfig) -> str | None:
     """The role whose rows, where they follow one another and have the same in it, are held out together."""
-    return "context" if isinstance(config, AnswerConfig) else None
+    return "context" if isinstance(config, AnswerConfig | DialogueConfig) else None
+
+
+def turns(config: TaskConfig) -> Turns | None:
+    """How conversations stand in its files, for a task that answers them."""
+    return Turns(config.separator) if isinstance(config, DialogueConfig) else None
+
+
+def reading(config: TaskConfig) -> By | Turns | None:
+    """How its files are read, where a row is no record."""
+    return turns(config) or documents(config)
+
+
+def longest(config: TaskConfig, model: ModelConfig) -> int:
+    """Pieces that a model must have positions for, beside the end."""
+    if isinstance(config, DialogueConfig) and isinstance(model, GPTConfig):
+        return reach(config.max_length) - 1
+    return config.max_length
 
 
 __all__ = [
@@ -50,12 +81,16 @@ __all__ = [
     "AnyTask",
     "Classify",
     "ClassifyConfig",
+    "Dialogue",
+    "DialogueConfig",
     "LanguageModel",
     "LanguageModelConfig",
     "Pretrain",
     "PretrainConfig",
     "Relation",
     "RelationConfig",
+    "Summarize",
+    "SummarizeConfig",
     "Tag",
     "TagConfig",
     "Task",
@@ -64,5 +99,8 @@ __all__ = [
     "TranslateConfig",
     "Writing",
     "documents",
+    "longest",
+    "reading",
     "together",
+    "turns",
 ]

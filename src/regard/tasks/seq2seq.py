@@ -170,6 +170,14 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
         smoothed, plain = self.forward(model, batch, keep_BT, read)
         return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
 
+    def log_probs(self, model: nn.Module, batch: Pairs) -> Tensor:
+        """Of each label, those of a text after those of the one before it."""
+        keep_BT = batch.keep_BT
+        labels_N = batch.labels_BT[keep_BT]
+        if isinstance(model, Ensemble):
+            return self.forward(model, batch, keep_BT).gather(1, labels_N[:, None]).squeeze(1)
+        return self.forward(model, batch, keep_BT, heads.log_probs(labels_N))
+
     @abstractmethod
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> Tally: ...
 

@@ -75,6 +75,8 @@ async function answer(model, signal) {
 
 export const ANSWERS = {
   translate: written("translate"),
+  summarize: written("summarize"),
+  dialogue: written("reply"),
   language_model: written("generate"),
   classify: labelled,
   relation: labelled,

@@ -1,0 +1,106 @@
+"""dialogue: conversations, each a list of turns; or contexts with their replies."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import Field
+
+from regard.data.dialogue import Turns
+from regard.data.source import Row
+from regard.kinds.columns import Columns, Picked, longest_text
+from regard.kinds.finding import Finding, Severity
+from regard.kinds.kind import Kind
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
+from regard.kinds.settings import Setting, tokenizer
+from regard.kinds.written import BLEU, Written, max_length, pace, transformer
+from regard.tasks import AnyTask, Dialogue, TaskConfig
+
+TURNS = Turns()
+LONGEST = 128
+"""Pieces of a context that a first recipe reads."""
+
+
+class Reply(Written):
+    others: list["Reply"] = Field([], description="the rest of the n best")
+
+
+def _looks_like(columns: Columns) -> bool:
+    """By the mark between turns."""
+    return any(values and all(TURNS.separator in value for value in values) for values in columns.values())
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    return longest_text(rest)
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    script = plan.scripts["reply"]
+    return {
+        "task": [
+            ("kind", "dialogue", "the turns of a conversation in, the next one out"),
+            ("turns", 3, "last turns that are read"),
+            ("max_length", min(LONGEST, max_length(plan, spare=1)), "pieces; of more the end is read"),
+            ("separator", TURNS.separator, "between turns, where they are not a list"),
+            ("label_smoothing", 0.1, "keeps the model from being too sure"),
+            ("bleu_tokenize", BLEU[script], f"how sacrebleu cuts {script} text"),
+        ],
+        "task.tokenizer": tokenizer(plan),
+        "task.decode": [
+            ("beam", 4, "hypotheses kept while searching; 1 is fastest"),
+            ("max_length", 60, "pieces of a reply at most"),
+            ("no_repeat", 3, "no three pieces come twice"),
+        ],
+        "model": transformer(plan, "rnn_seq2seq, gpt"),
+    }
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    splits = {split: [_said(row) for row in rows] for split, rows in splits.items()}
+    return [
+        *empty(splits, ["context", "reply"]),
+        *absurdly_long(splits, ["context", "reply"]),
+        *duplicated(splits["train"]),
+        *shared(splits, "context"),
+    ]
+
+
+def _said(row: Row) -> Row:
+    """Without the other replies that fit, which stand in rows of their own."""
+    return replace(row, fields={role: row.fields[role] for role in ("context", "reply")})
+
+
+def _too_long(split: str) -> tuple[Severity, str]:
+    fate = "of contexts the end is read"
+    return "warning", f"{fate}, replies are left out" if split == "train" else fate
+
+
+def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+    """Of a context, the turns that are read."""
+    assert isinstance(task, Dialogue)
+    if role == "context":
+        return [ids[:-1] for ids in task.read(rows)]
+    return task.target.ids([row.fields[role] for row in rows])
+
+
+DIALOGUE = Kind(
+    name="dialogue",
+    roles=("context", "reply"),
+    texts=("context", "reply"),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task dialogue --context COLUMN",
+    sections=_sections,
+    pace=pace,
+    examine=_examine,
+    too_long=_too_long,
+    says="The turns of a conversation in, the next one out; with `stream`, events as for /v1/translate.",
+    answer=Reply,
+    may_lack=frozenset({"reply"}),
+    turns=TURNS,
+    pieces=_pieces,
+    cut="only the end was read",
+    held_out="every 20th context in training is held out, with its replies",
+    route="reply",
+    searches=True,
+)

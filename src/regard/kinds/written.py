@@ -1,0 +1,57 @@
+"""What kinds share whose answers are written by a model that reads a text first: sizes, pace, the answer."""
+
+import math
+
+from pydantic import Field
+
+from regard.kinds.kind import Answer
+from regard.kinds.plan import PIECE, Plan, Script
+from regard.kinds.settings import Pace, Setting
+
+SIZES = {
+    "tiny": (128, "4+4 layers, width 128, 4 heads"),
+    "small": (256, "3+3 layers, width 256, 4 heads"),
+    "base": (512, "6+6 layers, width 512, 8 heads"),
+}
+
+BLEU: dict[Script, str] = {
+    "Chinese": "zh",
+    "Japanese": "char",
+    "Korean": "char",
+    "Latin": "13a",
+    "other": "13a",
+}
+"""How sacrebleu cuts what is written."""
+
+
+class Written(Answer):
+    score: float | None = None
+    input_cut: bool = Field(False, description="the text was too long; a part of it was read")
+
+
+def max_length(plan: Plan, spare: int) -> int:
+    """A power of two, several times what nearly all texts have."""
+    longest = max(plan.guess.lengths[role][1] / PIECE[script] for role, script in plan.scripts.items())
+    return max(128, 1 << math.ceil(math.log2(spare * longest + 1)))
+
+
+def transformer(plan: Plan, others: str = "rnn_seq2seq") -> list[Setting]:
+    dropout = 0.1 if plan.guess.n_rows >= 1_000_000 else 0.3 if plan.preset == "tiny" else 0.2
+    return [
+        ("kind", "transformer", f"or {others}"),
+        ("preset", plan.preset, f"{SIZES[plan.preset][1]}; also: tiny, small, base, big"),
+        ("dropout", dropout, "more for less data"),
+        ("norm", "pre", "learns faster and more safely; post is the paper's"),
+        ("position", "sinusoidal", "or learned, rotary, relative, alibi"),
+    ]
+
+
+def pace(plan: Plan) -> Pace:
+    warmup = max(100, min(2000, 3 * plan.steps_an_epoch))
+    return Pace(
+        epochs=max(10, min(200, round(2_000_000 / plan.guess.n_rows))),
+        warmup=warmup,
+        lr=min(3e-3, (SIZES[plan.preset][0] * warmup) ** -0.5),
+        patience=10,
+        average=5,
+    )

@@ -1,0 +1,138 @@
+"""dialogue: the turns of a conversation in, the next one out.
+
+A conversation is a text with a turn a line. Every turn ends with the end mark, which no text can spell. Of a
+long one the last turns are read, and of those the end. A GPT reads turns and reply as one text, and learns
+from the reply alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.data.dialogue import split
+from regard.data.sample import sampled
+from regard.data.source import Row
+from regard.data.tokenizer import EOS, Tokenizer
+from regard.decode import DecodeConfig
+from regard.layers import heads
+from regard.metrics.text import BleuTokenizer
+from regard.models import GPT
+from regard.tasks import stream
+from regard.tasks.pair import Pair, Pairs, Written
+from regard.tasks.reply import ReplyTally
+from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+from regard.tasks.task import Ground
+
+
+class ReplyConfig(DecodeConfig):
+    """A reply says something, and may be long to a short question."""
+
+    min_length: int = Field(1, ge=0, description="pieces at least")
+    max_length: int | None = Field(60, ge=1, description="pieces at most; max_ratio is not used")
+
+    def limit(self, n_source: int) -> int:
+        return super().limit(n_source) if self.max_length is None else self.max_length + 1
+
+
+class DialogueConfig(Seq2SeqConfig):
+    kind: Literal["dialogue"] = "dialogue"
+    joint: Literal[True] = Field(True, description="turns and replies have one vocabulary")
+    max_length: int = Field(
+        128, ge=4, description="pieces; of longer contexts the end is read, longer replies are left out"
+    )
+    turns: int = Field(3, ge=1, le=64, description="last turns of a conversation that are read")
+    separator: str = Field(
+        "__eou__",
+        min_length=1,
+        max_length=40,
+        description="stands between turns in a cell or a line of text, as a line end does",
+    )
+    bleu_tokenize: BleuTokenizer = Field("13a", description="sacrebleu's; 'zh' for Chinese replies")
+    decode: ReplyConfig = ReplyConfig()
+
+
+class Dialogue(Seq2Seq[DialogueConfig]):
+    kind: ClassVar[str] = "dialogue"
+    roles: ClassVar[tuple[str, ...]] = ("context", "reply")
+    inputs: ClassVar[tuple[str, ...]] = ("context",)
+    models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
+    metric: ClassVar[str] = "probability"
+    learns_from_cut: ClassVar[bool] = True
+
+    @classmethod
+    def fit(cls, config: DialogueConfig, rows: Iterable[Row]) -> Self:
+        """Each turn counts once, though it stands in many contexts."""
+        pairs = sampled((row.fields["context"], row.fields["reply"]) for row in rows)
+        turns = dict.fromkeys(
+            turn for context, reply in pairs for turn in (*split(context, config.separator), reply)
+        )
+        tokenizer = Tokenizer.train(config.tokenizer, turns)
+        return cls(config, tokenizer, tokenizer)
+
+    def turns(self, row: Row) -> list[str]:
+        """The turns that are read."""
+        return split(row.fields["context"], self.config.separator)[-self.config.turns :]
+
+    def read(self, rows: Sequence[Row]) -> list[list[int]]:
+        contexts = [self.turns(row) for row in rows]
+        found = iter(self.source.ids([turn for turns in contexts for turn in turns]))
+        return [[piece for _ in turns for piece in (*next(found), EOS)] or [EOS] for turns in contexts]
+
+    def part(self, source: list[int]) -> list[int]:
+        """The end, which is answered."""
+        return source[-self.config.max_length - 1 :]
+
+    def source_labels(self, example: Pair) -> tuple[str, ...]:
+        labels = [
+            label
+            for turn in self.turns(example.row)
+            for label in (*self.source.words(turn, 4 * len(turn) + 1), "</s>")
+        ]
+        return tuple(labels[-len(example.source) :])
+
+    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> ReplyTally:
+        """Only the first of several replies to a context has it answered."""
+        fields = [example.row.fields for example in batch.examples]
+        asked = [example for example in batch.examples if example.row.fields["references"]]
+        answers = iter(self._answers(model, asked, batch.source_BK.device, thorough))
+        tokens = batch.keep_BT.sum(dim=1).tolist()
+        told = torch.split(self.log_probs(model, batch).double(), tokens)
+        return ReplyTally.of(
+            self.config.bleu_tokenize,
+            [given["reply"] for given in fields],
+            [-float(each.sum()) for each in told],
+            tokens,
+            [next(answers) if given["references"] else "" for given in fields],
+            [given["references"].split("\n") if given["references"] else [] for given in fields],
+        )
+
+    def _answers(
+        self, model: nn.Module, asked: Sequence[Pair], device: torch.device, thorough: bool
+    ) -> list[str]:
+        return self.written(model, self.collate(asked).to(device), thorough=thorough) if asked else []
+
+    def forward(
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+    ) -> Tensor:
+        if isinstance(model, GPT):
+            return stream.forward(model, batch, keep_BT, read or heads.logits)
+        return super().forward(model, batch, keep_BT, read)
+
+    def start(self, model: nn.Module, batch: Pairs) -> Any:
+        if isinstance(model, GPT):
+            return stream.start(model, batch, self.config.max_length)
+        return super().start(model, batch)
+
+    def grounds(self, example: Pair, prediction: Written) -> dict[str, Ground]:
+        found = super().grounds(example, prediction)
+        said = (*found["source"].labels, *found["target"].labels[:-1])
+        return found | {"stream": Ground("what was said so far", said)}
+
+    def site_grounds(self, site: str) -> tuple[str, str, str]:
+        if site.startswith("stack."):
+            layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
+            return f"layer {layer}: reply → what was said so far", "target", "stream"
+        return super().site_grounds(site)

@@ -1,0 +1,94 @@
+"""The tally of dialogue: what replies cost, how near they come to what people said, how varied they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.metrics.language import foretold
+from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.text import BleuTokenizer, Counts, bleu, counted_of_many, scored, signature
+from regard.metrics.variety import distinct
+
+
+@dataclass(frozen=True)
+class ReplyTally:
+    """Of every reply in the data: its text, what it cost, its tokens. And of every context, beside the first
+    of its replies: what the model said, all that may be said, and what BLEU counts in these.
+    """
+
+    tokenize: BleuTokenizer
+    replies: list[str]
+    nats: list[float]
+    tokens: list[int]
+    said: list[str]
+    references: list[list[str]]
+    """Empty beside the other replies, which are not asked for."""
+    bleu: Counts
+
+    @classmethod
+    def of(
+        cls,
+        tokenize: BleuTokenizer,
+        replies: list[str],
+        nats: list[float],
+        tokens: list[int],
+        said: list[str],
+        references: list[list[str]],
+    ) -> "ReplyTally":
+        counts = counted_of_many(bleu(tokenize), said, [own or [""] for own in references])
+        counts = [own if known else [0] * len(own) for own, known in zip(counts, references, strict=True)]
+        return cls(tokenize, replies, nats, tokens, said, references, counts)
+
+    def __add__(self, other: "ReplyTally") -> "ReplyTally":
+        return ReplyTally(
+            self.tokenize,
+            self.replies + other.replies,
+            self.nats + other.nats,
+            self.tokens + other.tokens,
+            self.said + other.said,
+            self.references + other.references,
+            self.bleu + other.bleu,
+        )
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(self.tokens)
+
+    @property
+    def truth(self) -> list[str]:
+        return self.replies
+
+    def taken(self, places: Sequence[int]) -> "ReplyTally":
+        return ReplyTally(
+            self.tokenize,
+            [self.replies[place] for place in places],
+            [self.nats[place] for place in places],
+            [self.tokens[place] for place in places],
+            [self.said[place] for place in places],
+            [self.references[place] for place in places],
+            [self.bleu[place] for place in places],
+        )
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        nats_R, tokens_R = (weights_RN @ np.array([self.nats, self.tokens]).T).T
+        cost = foretold(nats_R, tokens_R, tokens_R)
+        shown = {name: cost[name] for name in ("loss", "probability", "perplexity")}
+        return shown | {"bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64))}
+
+    def metrics(self) -> dict[str, float]:
+        """Variety has no interval: what is drawn twice was not said twice."""
+        return plainly(self) | distinct(self._answered)
+
+    @property
+    def _answered(self) -> list[str]:
+        return [text for text, known in zip(self.said, self.references, strict=True) if known]
+
+    def signatures(self) -> dict[str, str]:
+        numbers = sorted({len(own) for own in self.references if own})
+        return {"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """How varied the replies are, beside what people said."""
+        people = [own[0] for own in self.references if own]
+        return {"replies": distinct(self._answered), "references": distinct(people)} if people else {}

@@ -1,0 +1,49 @@
+"""Pairs as one text: a GPT reads the source, which ends with an end mark, and goes on with the target.
+
+What it foretells is the target alone. The mark that begins a target is not needed, as the end of the source
+says the same.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from regard.data.tokenizer import PAD
+from regard.layers import heads
+from regard.models.gpt import GPT, Reading
+from regard.tasks.pair import Pairs
+
+
+def reach(max_length: int) -> int:
+    """Pieces of a source with its end and of its target together, at most."""
+    return 2 * max_length + 1
+
+
+def forward(model: GPT, batch: Pairs, keep_BT: Tensor | None, read: heads.Read) -> Tensor:
+    """What `read` makes of the states that foretell the target, or of it what is kept."""
+    tokens_BT = joined(batch)
+    n_rows, length = tokens_BT.shape
+    row_B1 = torch.arange(n_rows, device=tokens_BT.device)[:, None] * length
+    target_T = torch.arange(batch.target_BT.shape[1], device=tokens_BT.device)
+    place_BT = row_B1 + (batch.source_lengths_B[:, None] - 1 + target_T).clamp(max=length - 1)
+    place_N = place_BT.flatten() if keep_BT is None else place_BT[keep_BT]
+
+    def read_there(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
+        return read(hidden_ND[place_N], weight_VD, bias_V)
+
+    made: Tensor = model(tokens_BT, None, read_there)
+    return made
+
+
+def joined(batch: Pairs) -> Tensor:
+    """Every source followed by what is read of its target."""
+    n_read = (batch.keep_BT.sum(dim=1)).tolist()
+    n_source = batch.source_lengths_B.tolist()
+    rows = zip(batch.source_BK, n_source, batch.target_BT, n_read, strict=True)
+    texts = [torch.cat([source[:n], target[1:most]]) for source, n, target, most in rows]
+    return pad_sequence(texts, batch_first=True, padding_value=PAD)
+
+
+def start(model: GPT, batch: Pairs, max_length: int) -> Reading:
+    """Before the first piece of the target; the first step reads the end of the source."""
+    return model.start(batch.source_BK, batch.source_lengths_B, reach(max_length))

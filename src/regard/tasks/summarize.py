@@ -1,0 +1,91 @@
+"""summarize: a document in, a shorter text that says the same out.
+
+Of a long document the beginning is read, in training too. A summary is mostly made of the document's words,
+so both sides have one vocabulary unless told otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from torch import nn
+
+from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
+from regard.tasks.pair import Pairs
+from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+
+LEAD = 10
+"""Words of the document that stand for a summary, as the score to beat."""
+
+
+class SummarizeConfig(Seq2SeqConfig):
+    kind: Literal["summarize"] = "summarize"
+    joint: bool = Field(True, description="one vocabulary for documents and summaries")
+    max_length: int = Field(
+        256,
+        ge=4,
+        description="pieces; of longer documents the rest is not read, longer summaries are left out",
+    )
+
+
+@dataclass(frozen=True)
+class SummaryTally:
+    """How every summary scores, and how the beginning of its document would."""
+
+    references: list[str]
+    scores: list[Rouge]
+    leads: list[Rouge]
+
+    def __add__(self, other: "SummaryTally") -> "SummaryTally":
+        return SummaryTally(
+            self.references + other.references, self.scores + other.scores, self.leads + other.leads
+        )
+
+    @property
+    def truth(self) -> list[str]:
+        return self.references
+
+    def taken(self, places: Sequence[int]) -> "SummaryTally":
+        return SummaryTally(
+            [self.references[place] for place in places],
+            [self.scores[place] for place in places],
+            [self.leads[place] for place in places],
+        )
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        return mean(self.scores, weights_RN)
+
+    def metrics(self) -> dict[str, float]:
+        return plainly(self)
+
+    def signatures(self) -> dict[str, str]:
+        return {"rouge": SIGNATURE}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """Beside the summaries, what the beginning of each document would have scored."""
+        first = plainly(replace(self, scores=self.leads))
+        return {"summaries": self.metrics(), f"first {LEAD} words": first}
+
+
+class Summarize(Seq2Seq[SummarizeConfig]):
+    kind: ClassVar[str] = "summarize"
+    roles: ClassVar[tuple[str, ...]] = ("document", "summary")
+    inputs: ClassVar[tuple[str, ...]] = ("document",)
+    metric: ClassVar[str] = "rougeL"
+    learns_from_cut: ClassVar[bool] = True
+
+    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:
+        written = self.written(model, batch, thorough=thorough)
+        documents, references = (
+            [example.row.fields[role] for example in batch.examples] for role in self.roles
+        )
+        return SummaryTally(
+            references,
+            list(map(rouge, written, references)),
+            [
+                rouge(lead(document, LEAD), right)
+                for document, right in zip(documents, references, strict=True)
+            ],
+        )

@@ -1,0 +1,183 @@
+"""Replies: what is read of a conversation, what a GPT learns from, what is scored."""
+
+from typing import Any
+
+import pytest
+import torch
+from sacrebleu import corpus_bleu
+from torch.nn import functional as F
+
+from regard.data.source import Row
+from regard.data.tokenizer import BOS, EOS
+from regard.errors import RecipeError
+from regard.metrics.resample import intervals
+from regard.metrics.variety import distinct
+from regard.recipe import Recipe
+from regard.tasks import Dialogue, DialogueConfig
+from regard.tasks.reply import ReplyTally
+from regard.tasks.stream import joined
+from tiny import TOKENIZER, WORDS, gpt, rnn, stirred, transformer
+
+MODELS: dict[str, Any] = {
+    "transformer": transformer(max_positions=20),
+    "rnn": rnn(),
+    "gpt": gpt(max_positions=20),
+    "rotary": gpt(position="rotary", d_model=18),
+}
+
+
+def row(context: str, reply: str | None = None, references: str | None = None) -> Row:
+    known = (
+        {} if reply is None else {"reply": reply, "references": reply if references is None else references}
+    )
+    return Row({"context": context} | known, "x.jsonl", 1)
+
+
+def fitted(**changes: Any) -> Dialogue:
+    settings = {"tokenizer": TOKENIZER, "max_length": 8, "turns": 2, "decode": {"max_length": 6}} | changes
+    return Dialogue.fit(DialogueConfig.model_validate(settings), [row("\n".join(WORDS), "amber birch")])
+
+
+@pytest.fixture
+def task() -> Dialogue:
+    return fitted()
+
+
+def test_every_turn_ends_with_a_mark_that_no_text_spells(task: Dialogue) -> None:
+    (pair,) = task.encode([row("grove\namber birch\ncedar", "delta")])
+    ids = {word: task.source.encode(word).ids[0] for word in WORDS}
+    assert pair.source.tolist() == [ids["amber"], ids["birch"], EOS, ids["cedar"], EOS], "the last two turns"
+    assert pair.target.tolist() == [BOS, ids["delta"], EOS]
+    (same, spelt) = task.encode([row("amber birch __eou__ cedar"), row("amber </s> cedar")])
+    assert same.source.tolist() == pair.source.tolist()
+    assert spelt.source.tolist().count(EOS) == 1
+
+
+def test_of_a_long_context_the_end_is_read(task: Dialogue) -> None:
+    (pair,) = task.encode([row("amber birch cedar delta\nember fjord grove heath inlet", "jetty")])
+    words = ["cedar", "delta", "ember", "fjord", "grove", "heath", "inlet"]
+    ids = [task.source.encode(word).ids[0] for word in words]
+    assert pair.source.tolist() == [*ids[:2], EOS, *ids[2:], EOS]
+    assert pair.cut
+    assert task.usable(pair)
+    assert task.source_labels(pair) == (*words[:2], "</s>", *words[2:], "</s>")
+    (empty,) = task.encode([row("", "amber")])
+    assert not task.usable(empty)
+
+
+def test_a_gpt_reads_one_text_and_learns_from_the_reply_alone(task: Dialogue) -> None:
+    rows = [row("amber birch\ncedar", "delta ember fjord"), row("grove", "heath")]
+    batch = task.collate(task.encode(rows))
+    tokens_BT = joined(batch)
+    one, other = ([*pair.source.tolist(), *pair.target.tolist()[1:-1]] for pair in batch.examples)
+    assert tokens_BT.tolist() == [one, other + [0] * (len(one) - len(other))]
+    model = stirred(MODELS["gpt"].build(task.dims))
+    plain = task.loss(model, batch).shown["tokens"]
+    expected = torch.tensor(0.0)
+    for pair in batch.examples:
+        text = torch.tensor([[*pair.source.tolist(), *pair.target.tolist()[1:]]])
+        n_reply = len(pair.target) - 1
+        logits_TV = model(text[:, :-1])[-n_reply:]
+        expected = expected + F.cross_entropy(logits_TV, text[0, -n_reply:], reduction="sum")
+    torch.testing.assert_close(plain, expected.detach())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_replay_tells_what_the_search_had_found(name: str, task: Dialogue) -> None:
+    model = stirred(MODELS[name].build(task.dims))
+    texts = ["amber birch cedar delta\nember fjord grove heath inlet", "grove", "amber\nbirch"]
+    examples = task.encode([row(text) for text in texts])
+    for search in ({"beam": 1}, {"beam": 3}):
+        searching = task.searching(**search)
+        together = searching.predict(model, searching.collate(examples))
+        for example, answer in zip(examples, together, strict=True):
+            (alone,) = searching.predict(model, searching.collate([example]))
+            assert alone.ids == answer.ids
+            with torch.no_grad():
+                told_T = searching.replay(model, searching.force(example, answer))[0]
+            torch.testing.assert_close(told_T, torch.tensor(answer.steps), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["transformer", "gpt"])
+def test_leaving_out_takes_away_each_piece_once(name: str, task: Dialogue) -> None:
+    model = stirred(MODELS[name].build(task.dims))
+    (example,) = task.encode([row("amber birch\ncedar", "delta ember")])
+    batch = task.collate([example])
+    left = task.leave_out(batch, range(4))
+    without_birch = [token for place, token in enumerate(example.source.tolist()) if place != 1]
+    assert left.source_BK[1].tolist() == without_birch
+    with torch.no_grad():
+        assert task.replay(model, left).shape == (4, 3)
+
+
+def test_a_reply_may_be_longer_than_what_it_answers(task: Dialogue) -> None:
+    model = stirred(rnn().build(task.dims))
+    (example,) = task.encode([row("amber")])
+    with torch.no_grad():
+        model.output_bias[EOS] = -100.0  # type: ignore[union-attr, index]
+    (answer,) = task.predict(model, task.collate([example]))
+    assert len(answer.ids) == 6, "decode.max_length, not twice the context"
+
+
+def test_contexts_with_several_replies_are_answered_once(task: Dialogue) -> None:
+    model = stirred(rnn().build(task.dims))
+    rows = [
+        row("amber", "birch", "birch\ncedar delta"),
+        row("amber", "cedar delta", ""),
+        row("ember", "fjord"),
+    ]
+    batch = task.collate(task.encode(rows))
+    with torch.no_grad():
+        tally = task.measure(model, batch, thorough=True)
+        cost = float(task.loss(model, batch).shown["tokens"])
+    assert tally.references == [["birch", "cedar delta"], [], ["fjord"]]
+    said = [tally.said[0], tally.said[2]]
+    assert tally.n_tokens == 2 + 3 + 2, "every reply is foretold"
+    scores = tally.metrics()
+    assert scores["loss"] == pytest.approx(cost / 7)
+    assert scores["perplexity"] == pytest.approx(torch.tensor(cost / 7).exp().item(), rel=1e-5)
+    assert scores["bleu"] == corpus_bleu(said, [["birch", "fjord"], ["cedar delta", None]]).score
+    assert tally.by_kind() == {"replies": distinct(said), "references": distinct(["birch", "fjord"])}
+    assert "nrefs:var" in tally.signatures()["bleu"]
+    assert (tally + tally).metrics()["loss"] == pytest.approx(scores["loss"])
+    assert (tally + tally).taken([3, 1, 5]) == tally
+
+
+def test_scores_have_intervals_but_variety_has_none() -> None:
+    texts = ["amber birch cedar delta", "ember fjord grove heath"]
+    tally = ReplyTally.of("13a", texts, [1.0, 9.0], [2, 3], [texts[0], "inlet"], [[text] for text in texts])
+    found = intervals(tally)
+    assert set(found) == {"loss", "probability", "perplexity", "bleu"}
+    assert found["loss"] == (0.5, 3)
+    assert found["bleu"] == pytest.approx((0, 100))
+    assert tally.truth == texts
+
+
+def test_replies_that_are_not_asked_for_still_cost() -> None:
+    tally = ReplyTally.of("13a", ["amber"], [2.0], [4], [""], [[]])
+    assert tally.metrics()["loss"] == 0.5
+    assert tally.metrics()["bleu"] == 0
+    assert tally.by_kind() == tally.signatures() == {}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_reply_has_its_own_cost(name: str, task: Dialogue) -> None:
+    model = stirred(MODELS[name].build(task.dims))
+    rows = [row("amber birch\ncedar", "delta ember fjord", ""), row("grove", "heath", "")]
+    with torch.no_grad():
+        together = task.measure(model, task.collate(task.encode(rows)), thorough=False)
+        for at, one in enumerate(rows):
+            alone = task.measure(model, task.collate(task.encode([one])), thorough=False)
+            assert together.nats[at] == pytest.approx(alone.nats[0], rel=1e-4)
+
+
+def test_a_gpt_has_positions_for_context_and_reply() -> None:
+    given = {
+        "task": {"kind": "dialogue", "max_length": 8},
+        "data": {"train": "x.jsonl"},
+        "model": gpt(max_positions=16).model_dump(),
+    }
+    with pytest.raises(RecipeError, match=r"room for 15 pieces and task\.max_length asks, context and reply"):
+        Recipe.parse(given)
+    given["model"] = gpt(max_positions=17).model_dump()
+    assert Recipe.parse(given).task.max_length == 8
