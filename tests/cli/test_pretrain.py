@@ -104,7 +104,6 @@ def test_it_is_scored_and_fills_blanks(call: Call, run: Path, home: Path) -> Non
 
 
 def test_it_leaves_and_comes_back(call: Call, run: Path, home: Path) -> None:
-    pytest.importorskip("transformers")
     result = call("export", run, "--to", "hf", "--out", home / "hf", "--json")
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu import corpus_bleu
 
 from regard.metrics.rouge import NAMES, lead, mean, rouge, words
@@ -63,7 +64,6 @@ def test_rouge_is_its_definition(seed: int) -> None:
 
 
 def test_english_scores_as_in_rouge_score() -> None:
-    scorer = pytest.importorskip("rouge_score.rouge_scorer")
     rng = random.Random(7)
     words = [
         "A",
@@ -80,7 +80,7 @@ def test_english_scores_as_in_rouge_score() -> None:
     ]
     texts = [[" ".join(rng.choices(words, k=rng.randint(1, 13))) for _ in range(53)] for _ in range(2)]
     names = list(NAMES)
-    theirs = [scorer.RougeScorer(names).score(right, said) for said, right in zip(*texts, strict=True)]
+    theirs = [RougeScorer(names).score(right, said) for said, right in zip(*texts, strict=True)]
     means = {name: 100 * sum(score[name].fmeasure for score in theirs) / 53 for name in names}
     assert scores(*texts) == pytest.approx(means)
 
