@@ -1,5 +1,6 @@
 """CTranslate2 as the engine: the same answers, what it cannot do, and who says so."""
 
+import math
 from typing import Any
 
 import pytest
@@ -55,6 +56,21 @@ def test_answers_as_the_search_of_our_own(norm: str, beam: int, n_best: int) -> 
     for one, other in alike:
         never_ended = len(one.ids) + 1 >= own.task_config.decode.limit(0)
         assert other.score == pytest.approx(one.score, abs=0.2 if never_ended else 1e-3)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_unscored_answers_are_the_same(beam: int) -> None:
+    """A beam has scores in any case; alone they are left out, and said to be."""
+    torch.manual_seed(3)
+    own = closing_first(untrained(transformer()))
+    texts = [text for text in TEXTS if text.strip()]
+    for trained in (own, with_fast(own)):
+        scored, plain = (trained.predict(texts, beam=beam, scores=wanted) for wanted in (True, False))
+        assert [one.ids for one in plain] == [one.ids for one in scored]
+        assert all(math.isnan(one.score) == (beam == 1) for one in plain)
+        assert ("score" in plain[0].to_json()) == (beam > 1)
+    with pytest.raises(RecipeError, match=r"n_best \(2\) needs scores"):
+        own.predict(texts, n_best=2, scores=False)
 
 
 def test_each_answer_is_told_with_its_place() -> None:
@@ -123,7 +139,7 @@ def test_settings_of_our_own_are_never_dropped(decode: dict[str, Any]) -> None:
 
 def test_every_setting_was_thought_of() -> None:
     """A new setting of the search is our own until somebody says otherwise."""
-    honoured = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
+    honoured = {"scores", "beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
     fast = with_fast(untrained(transformer())).engines.fast
     assert fast is not None
     for name, field in DecodeConfig.model_fields.items():

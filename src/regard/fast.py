@@ -6,6 +6,7 @@ here, by the length penalty of the recipe. It has one limit for all texts of a c
 than its own text allows is searched for again, and one that never ends is cut there.
 """
 
+import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from regard.tasks import AnyTask, Translate
 from regard.tasks.pair import Pair, Written
 
 NAMES = ("builtin", "ct2", "auto")
-HONOURED = {"beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
+HONOURED = {"scores", "beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
 BATCH_TOKENS = 1024
 """Of one batch, half as many with a beam; it sorts by length and splits by itself."""
 NEVER_WAIT = -1
@@ -67,7 +68,7 @@ class Fast:
         longest_first = sorted(range(len(examples)), key=lambda place: -len(examples[place].source))
         for place in longest_first:
             example, limit = examples[place], limits[place]
-            found = _scored(promises[place])
+            found = _found(promises[place])
             if any(len(pieces) >= limit for pieces, _ in found):
                 found = self._within(limit - 1, example, decode)
             hypotheses = [self._hypothesis(*one, decode.length_penalty) for one in found]
@@ -84,7 +85,7 @@ class Fast:
             beam_size=decode.beam,
             num_hypotheses=decode.beam,
             length_penalty=0.0,
-            return_scores=True,
+            return_scores=_is_scored(decode),
             min_decoding_length=decode.min_length,
             max_decoding_length=limit,
             max_input_length=0,
@@ -96,8 +97,8 @@ class Fast:
         """What a search of its own finds; where that was cut, the probability of the end is added."""
         (promise,) = self._promised([example], limit, decode)
         found = []
-        for pieces, score in _scored(promise):
-            if len(pieces) == limit:
+        for pieces, score in _found(promise):
+            if len(pieces) == limit and _is_scored(decode):
                 (whole,) = self._translator.score_batch([self._pieces(example)], [pieces], max_input_length=0)
                 score += whole.log_probs[-1]
             found.append((pieces, score))
@@ -111,9 +112,14 @@ class Fast:
         return Hypothesis(ids, log_prob, normalised(log_prob, len(ids) + 1, length_penalty))
 
 
-def _scored(promise: Any) -> list[Scored]:
+def _is_scored(decode: DecodeConfig) -> bool:
+    """The hypotheses of a beam are ranked by their scores."""
+    return decode.scores or decode.beam > 1
+
+
+def _found(promise: Any) -> list[Scored]:
     result = promise.result()
-    return list(zip(result.hypotheses, result.scores, strict=True))
+    return list(zip(result.hypotheses, result.scores or [math.nan], strict=True))
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,8 @@ def predict(
     lines = _given(run, file, left, encoding, by)
     search = file_settings(file or "") | search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
+    if not json and "n_best" not in search and _has_one_answer(trained, search):
+        search = {"scores": False} | search
     if engine != "builtin":
         console.line(f"answered by {trained.answered_by(**search)}", "dim", console=console.ERR)
     typed = not texts and file is None and sys.stdin.isatty()

@@ -54,6 +54,9 @@ class DecodeConfig(Config):
     )
     min_length: int = Field(0, ge=0, description="pieces at least")
     max_length: int | None = Field(None, ge=1, description="pieces at most, whatever max_ratio allows")
+    scores: bool = Field(
+        True, description="tell how likely answers are; false: not where the search does not need it, faster"
+    )
     batch_invariant: bool = Field(
         False, description="each text alone: its answer is the same to the bit in any company, and slower"
     )
@@ -65,6 +68,8 @@ class DecodeConfig(Config):
     def _agrees(self) -> Self:
         if self.n_best > self.beam and not self.sample:
             raise ValueError(f"n_best ({self.n_best}) cannot exceed beam ({self.beam}) unless sample=true")
+        if self.n_best > 1 and not self.scores:
+            raise ValueError(f"n_best ({self.n_best}) needs scores, by which answers are ranked")
         if self.beam % self.groups:
             raise ValueError(f"groups ({self.groups}) must divide beam ({self.beam})")
         if self.sample and self.groups > 1:

@@ -28,17 +28,22 @@ class Rules:
     """No sequence of so many tokens comes twice; 0: it may."""
     repetition_penalty: float = 1.0
     """Logits of what was written are divided by it if positive, else multiplied (Keskar et al. 2019)."""
+    scored: bool = True
+    """Whether somebody wants to know how likely a token is, and not only which is likelier."""
     must_not: Phrases | None = None
     must_include: Required | None = None
 
     def log_probs(self, logits_NV: Tensor, written_NT: Tensor, sources: Sequence[int]) -> Tensor:
-        """Of every row's next token, −∞ for what may not come. Each of the sources has equally many rows."""
+        """Of every row's next token, −∞ for what may not come. Each of the sources has equally many rows.
+
+        Where they are not to be scored, all of a row may be larger by the same number.
+        """
         length, beams, logits_NV = written_NT.shape[1], len(written_NT) // len(sources), logits_NV.float()
         if self.repetition_penalty != 1.0 and length:
             said_NT = logits_NV.gather(1, written_NT)
             fainter = torch.where(said_NT > 0, 1 / self.repetition_penalty, self.repetition_penalty)
             logits_NV = logits_NV.scatter(1, written_NT, said_NT * fainter)
-        log_prob_NV = torch.log_softmax(logits_NV, dim=-1)
+        log_prob_NV = torch.log_softmax(logits_NV, dim=-1) if self.scored else logits_NV
         wanted = [self._wanted(source, length) for source in sources]
         if any(token is not None for token in wanted):
             untouched_NV = log_prob_NV.clone()

@@ -3,6 +3,7 @@
 Finished rows leave the batch.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -35,7 +36,7 @@ def walk(
     device: torch.device = CPU,
     listener: Listener = NOBODY,
 ) -> list[Hypothesis]:
-    """One hypothesis per source."""
+    """One hypothesis per source; its scores are not numbers where none are wanted."""
     n_sources = len(rules.limits)
     steps: list[list[float]] = [[] for _ in range(n_sources)]
     answers: dict[int, Hypothesis] = {}
@@ -48,8 +49,9 @@ def walk(
         chosen_B = choose(log_prob_BV, running)
         gained_B = log_prob_BV.gather(1, chosen_B[:, None]).squeeze(1)
         chosen_B = chosen_B.masked_fill(gained_B == -torch.inf, rules.end)  # nothing may come: it ends here
-        for source, gained in zip(running, gained_B.tolist(), strict=True):
-            steps[source].append(gained)
+        if rules.scored:
+            for source, gained in zip(running, gained_B.tolist(), strict=True):
+                steps[source].append(gained)
         stay_B = (chosen_B != rules.end).nonzero().squeeze(1)
         for row in (chosen_B == rules.end).nonzero().squeeze(1).tolist():
             source = running[row]
@@ -67,6 +69,6 @@ def walk(
 
 
 def _hypothesis(ids: Sequence[int], steps: Sequence[float], length_penalty: float) -> Hypothesis:
-    log_prob = sum(steps)
+    log_prob = sum(steps) if steps else math.nan
     score = normalised(log_prob, len(ids) + 1, length_penalty)
     return Hypothesis(tuple(ids), log_prob, score, tuple(steps))

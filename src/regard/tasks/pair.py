@@ -1,5 +1,6 @@
 """Pairs of texts in batches, and what is written for the first of them: the values of seq2seq."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -57,6 +58,7 @@ class Written:
     text: str
     ids: tuple[int, ...]
     score: float
+    """Not a number where none was asked for."""
     others: tuple["Written", ...] = ()
     """The rest of the n best."""
     cut: bool = False
@@ -65,7 +67,8 @@ class Written:
     """The log-probability of each piece, and of the end."""
 
     def to_json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = {"text": self.text, "score": round(self.score, 4)}
+        scored = {} if math.isnan(self.score) else {"score": round(self.score, 4)}
+        answer: dict[str, Any] = {"text": self.text, **scored}
         if self.cut:
             answer["input_cut"] = True
         if self.others:

@@ -28,7 +28,7 @@ from regard.tasks.task import Ground, Loss, Part, Picture, Tally, padded, withou
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
-QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False}
+QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False, "scores": False}
 """How validation searches while a model learns."""
 
 

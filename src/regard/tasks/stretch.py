@@ -1,5 +1,6 @@
 """Stretches of text in batches, what continues them, and what they cost: the values of language_model."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -67,7 +68,8 @@ class Continuation:
     """Never: a prompt that is too long is refused."""
 
     def to_json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = {"text": self.text, "score": round(self.score, 4)}
+        scored = {} if math.isnan(self.score) else {"score": round(self.score, 4)}
+        answer: dict[str, Any] = {"text": self.text, **scored}
         if self.others:
             answer["others"] = [other.to_json() for other in self.others]
         return answer

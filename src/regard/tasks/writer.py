@@ -131,6 +131,7 @@ class Writer:
             prefixes=[prefix] * len(limits) if prefix else (),
             no_repeat=decode.no_repeat,
             repetition_penalty=decode.repetition_penalty,
+            scored=decode.scores or not (decode.sample or decode.beam == 1),
             must_not=self._excluding(decode.must_not),
             must_include=self._requiring(decode, least_room - len(prefix)),
         )
