@@ -32,8 +32,10 @@ from regard.recipe import DataConfig, Recipe
 from regard.tasks import (
     AnswerConfig,
     ClassifyConfig,
+    ClassifyPairConfig,
     DialogueConfig,
     LanguageModelConfig,
+    MultilabelConfig,
     PretrainConfig,
     RelationConfig,
     SummarizeConfig,
@@ -70,6 +72,8 @@ SECTIONS = (
         '`[task]` with `kind = "dialogue"`', DialogueConfig, "The turns of a conversation in, a reply out."
     ),
     Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
+    Section('`[task]` with `kind = "classify_pair"`', ClassifyPairConfig, "Two texts in, one label out."),
+    Section('`[task]` with `kind = "multilabel"`', MultilabelConfig, "A text in, any number of labels out."),
     Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
     Section(
         '`[task]` with `kind = "relation"`',
@@ -133,7 +137,11 @@ SECTIONS = (
     Section(
         '`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`, `summarize` and `dialogue`."
     ),
-    Section('`[model]` with `kind = "classifier"`', ClassifierConfig, "For `classify`."),
+    Section(
+        '`[model]` with `kind = "classifier"`',
+        ClassifierConfig,
+        "For `classify`, `classify_pair` and `multilabel`.",
+    ),
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
     Section(
         '`[model]` with `kind = "relater"`', RelaterConfig, "For `relation`; its encoders are a classifier's."
@@ -202,6 +210,14 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     ClassifyConfig: {
         "tokenizer": "how text becomes pieces",
         "label_smoothing": "share of the target probability spread evenly over the labels",
+    },
+    ClassifyPairConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over the labels",
+    },
+    MultilabelConfig: {
+        "tokenizer": "how text becomes pieces",
+        "label_smoothing": "share of the target probability spread evenly over yes and no",
     },
     TagConfig: {
         "tokenizer": "how words become pieces",

@@ -177,7 +177,9 @@ def test_only_relaters_relate(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="task 'relation' cannot use model 'tagger'; use relater"):
         recipe(tmp_path, {"train": "x"}, tagger("rnn").model_dump(), "relation")
     trained = regard.train(relating(tmp_path), quiet=True)
-    with pytest.raises(RunError, match="onnx: relaters are not exported yet; regard serve answers over HTTP"):
+    with pytest.raises(
+        RunError, match="onnx: relation models cannot leave yet; serve them with regard serve"
+    ):
         trained.export(tmp_path / "away", "onnx", ["<e1>a</e1> <e2>b</e2>"])
 
 

@@ -52,7 +52,7 @@ def test_two_aligned_files_are_source_and_target_in_the_order_given() -> None:
     )
     assert guess.columns == {"source": None, "target": None}
     assert guess.n_rows == 31
-    assert [row.where for row in guess.sample] == ["train.en:1", "train.en:2", "train.en:3"]
+    assert [row.where for row in guess.sample[:3]] == ["train.en:1", "train.en:2", "train.en:3"]
     assert guess.sample[0].fields == {"source": "I know. 0", "target": "我知道。 0"}
     assert any("train.en is the source" in reason for reason in guess.reasons)
 

@@ -78,7 +78,7 @@ def sniff(
         test=splits["test"] or None,
         columns=chosen,
         n_rows=n_rows,
-        sample=tuple(rows[:3]),
+        sample=tuple(rows),
         lengths={role: _median_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
         reasons=(*reasons, f"The task is {told.name}.", *why),
     )

@@ -16,7 +16,7 @@ import regard
 from hostile_texts import SENDABLE
 from pages import watch
 from served import Served, served
-from tiny import continuing, pretraining
+from tiny import classifier, continuing, pretraining, recipe
 
 LABELS = ["<img src=x onerror=window.__pwned=1>", "</script><script>window.__pwned=1</script>"]
 
@@ -262,3 +262,22 @@ def test_blanks_are_filled(open_page, tmp_path: Path) -> None:
             name for _, name, _ in filled.blanks[0].candidates
         ]
         assert page.is_visible("#picture")
+
+
+def test_two_texts_have_a_field_each(open_page, tmp_path: Path) -> None:
+    lines = [
+        f"amber birch\tcedar {word}\t{'yes' if word == 'delta' else 'no'}" for word in ("delta", "ember")
+    ]
+    (tmp_path / "train.tsv").write_text("\n".join(lines * 20) + "\n", "utf-8")
+    data = {"train": str(tmp_path / "train.tsv"), "columns": {"text": 1, "second": 2, "label": 3}}
+    made = recipe(tmp_path, data, classifier("words").model_dump(), "classify_pair")
+    trained = regard.train(made, quiet=True)
+    with served([tmp_path / "run"], tmp_path / "log") as running:
+        page = open_page(running)
+        page.fill("#second", "cedar delta")
+        ask(page, "amber birch")
+        answer = trained.predict({"text": "amber birch", "second": "cedar delta"})
+        assert page.locator("#output").text_content() == answer.text
+        assert page.locator("#columns bdi").all_text_contents() == [
+            "amber", "birch", "</s>", "cedar", "delta", "</s>",
+        ]  # fmt: skip

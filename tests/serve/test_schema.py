@@ -21,6 +21,8 @@ OPERATIONS = {
     "/v1/summarize": "POST",
     "/v1/reply": "POST",
     "/v1/classify": "POST",
+    "/v1/classify_pair": "POST",
+    "/v1/multilabel": "POST",
     "/v1/tag": "POST",
     "/v1/answer": "POST",
     "/v1/generate": "POST",

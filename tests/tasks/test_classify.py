@@ -12,7 +12,7 @@ from regard.data.tokenizer import EOS, PAD
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.models import Dims
 from regard.tasks import Classify, ClassifyConfig
-from regard.tasks.classify import LabelTally
+from regard.tasks.labelled import LabelTally
 from regard.tasks.task import evaluating
 from tiny import classifier, stirred
 
@@ -157,3 +157,21 @@ def test_faults_of_the_data_are_said_with_their_place(task: Classify) -> None:
 def test_a_classifier_does_not_search(task: Classify) -> None:
     with pytest.raises(RecipeError, match="beam: a classifier does not search"):
         task.searching(beam=3)
+
+
+def test_class_weights(tmp_path: Path) -> None:
+    """Balanced: each label's texts count as much together; the loss that is shown stays plain."""
+    task = fitted(class_weights="balanced")
+    assert task.weights_C is not None
+    assert task.weights_C.tolist() == pytest.approx([4 / 3 / 1, 4 / 3 / 2, 4 / 3 / 1])
+    model = stirred(classifier("rnn").build(task.dims))
+    batch = task.collate(task.encode([row(*line) for line in LINES]))
+    costs_B = F.cross_entropy(model(batch.tokens_BT, batch.lengths_B), batch.labels_B, reduction="none")
+    loss = task.loss(model, batch)
+    torch.testing.assert_close(loss.parts["texts"].sum, (task.weights_C[batch.labels_B] * costs_B).sum())
+    torch.testing.assert_close(loss.shown["texts"], costs_B.detach().sum())
+    task.save(tmp_path)
+    again = Classify.load(task.config, tmp_path)
+    torch.testing.assert_close(again.weights_C, task.weights_C)
+    with pytest.raises(RecipeError, match=r"task\.class_weights\.godo: no such label.*did you mean good\?"):
+        fitted(class_weights={"godo": 2.0})

@@ -41,6 +41,9 @@ Context = Annotated[
 ContextFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="The same, from a plain text file; or .gz.")
 ]
+Second = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="The other text, for a model that reads two.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 _SETTING = re.compile(r"(?:(?:task\.)?decode\.)?([a-z_]+)=(.*)", re.DOTALL)

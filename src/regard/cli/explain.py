@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Context, ContextFile, Run
+from regard.cli.arguments import Context, ContextFile, Run, Second
 from regard.cli.files import free, write
-from regard.cli.texts import beside, only_left
+from regard.cli.texts import beside, beside_second, only_left
 from regard.errors import RunError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def explain(
     ],
     context: Context = None,
     context_file: ContextFile = None,
+    second: Second = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page; by default attention.html.", show_default=False),
@@ -40,6 +41,7 @@ def explain(
         raise RunError(f"{out}: cannot be page and picture at once; give two names")
     trained = regard.load(run)
     about = beside(context, context_file, trained.task.inputs, None)
+    about |= beside_second(second, trained.task.inputs)
     asked = {only_left(trained.task.inputs, about): text} | about
     show(trained.explain(asked), out or free("attention.html"), svg or free("attention.svg"))
 

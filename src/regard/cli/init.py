@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.kinds import Guess
 
 GAP = 2
+SHOWN = 3
 SAMPLED = 2000
 """Rows looked at to tell the script."""
 
@@ -35,13 +36,14 @@ def init(
     task: Annotated[
         str | None,
         typer.Option(
-            help="translate, summarize, dialogue, classify, tag, relation, answer, language_model or "
-            "pretrain, where the files do not tell."
+            help="translate, summarize, dialogue, classify, classify_pair, multilabel, tag, relation, "
+            "answer, language_model or pretrain, where the files do not tell."
         ),
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     text: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    second: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     tags: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
     document: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
@@ -64,7 +66,7 @@ def init(
             raise DataError(f"{file!r}: a recipe cannot hold this file name; rename the file")
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
-    given = {"source": source, "target": target, "text": text, "label": label, "tags": tags}
+    given = {"source": source, "target": target, "text": text, "second": second, "label": label, "tags": tags}
     given |= {"document": document, "summary": summary, "context": context, "reply": reply}
     given |= {"question": question, "answer": answer}
     columns = {role: column(name) for role, name in given.items() if name is not None}
@@ -82,7 +84,8 @@ def _show(guess: "Guess") -> None:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
     rows = [
-        [printable(row.fields[role].replace("\n", " / ")) for role in guess.columns] for row in guess.sample
+        [printable(row.fields[role].replace("\n", " / ")) for role in guess.columns]
+        for row in guess.sample[:SHOWN]
     ]
     room = console.OUT.width - GAP
     narrow = min(max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True))

@@ -10,9 +10,18 @@ import typer
 from regard.cli import console
 from regard.cli import embed as embedding
 from regard.cli import relate as relating
-from regard.cli.arguments import Context, ContextFile, Others, Run, Settings, search_settings
+from regard.cli.arguments import Context, ContextFile, Others, Run, Second, Settings, search_settings
 from regard.cli.chat import CHATTING, Chat
-from regard.cli.texts import beside, file_settings, file_texts, is_blank, layout, only_left, tell_cut
+from regard.cli.texts import (
+    beside,
+    beside_second,
+    file_settings,
+    file_texts,
+    is_blank,
+    layout,
+    only_left,
+    tell_cut,
+)
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
@@ -40,6 +49,7 @@ def predict(
     ] = None,
     context: Context = None,
     context_file: ContextFile = None,
+    second: Second = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of the file; by default that of the training data.")
     ] = None,
@@ -105,6 +115,7 @@ def predict(
     trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
     by = trained.turns
     about = beside(context, context_file, trained.task.inputs, encoding)
+    about |= beside_second(second, trained.task.inputs)
     left = [role for role in trained.task.inputs if role not in about]
     if file is None:
         only_left(trained.task.inputs, about)

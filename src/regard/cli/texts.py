@@ -61,12 +61,22 @@ def beside(
     return {"context": context or ""}
 
 
+def beside_second(second: str | None, inputs: Sequence[str]) -> dict[str, str]:
+    """The other text, of a model that reads two."""
+    if second is None:
+        return {}
+    if "second" not in inputs:
+        raise DataError("--second: this model does not read two texts; leave it out")
+    return {"second": second}
+
+
 def only_left(inputs: Sequence[str], given: Mapping[str, str]) -> str:
     """The only role that is left for a typed text; DataError if there are several."""
     left, *others = (role for role in inputs if role not in given)
     if others:
+        ways = f"--{others[0]} TEXT, " + ("--context-file FILE, " if others[0] == "context" else "")
         raise DataError(
-            f"this model needs a {left} and a {others[0]}; give --{others[0]} TEXT, --{others[0]}-file FILE, "
+            f"this model needs a {left} and a {others[0]}; give {ways}"
             "or a file that has both as columns (--file)"
         )
     return left

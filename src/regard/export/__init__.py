@@ -23,7 +23,7 @@ from regard.models import (
     Transformer,
     TransformerConfig,
 )
-from regard.tasks import AnyTask, Classify, Pretrain, Relation, Tag, Translate
+from regard.tasks import AnyTask, Classify, ClassifyPair, Pretrain, Relation, Tag, Translate
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
 
@@ -170,7 +170,7 @@ def refuse_others(task: AnyTask, to: str) -> None:
     """RunError for a task whose models cannot leave yet."""
     if isinstance(task, Tag):
         raise RunError(f"{to}: taggers are not exported yet; regard serve answers over HTTP")
-    if isinstance(task, Relation) or not isinstance(task, Translate | Classify | Pretrain):
+    if isinstance(task, Relation | ClassifyPair) or not isinstance(task, Translate | Classify | Pretrain):
         raise RunError(f"{to}: {task.kind} models cannot leave yet; serve them with regard serve")
 
 

@@ -37,11 +37,15 @@ def _pick(role: str, rest: Columns) -> Picked:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    longest = plan.guess.lengths["text"][1] / PIECE[plan.scripts["text"]]
+    return sections(plan, "classify", "one label per text")
+
+
+def sections(plan: Plan, kind: str, means: str) -> Mapping[str, list[Setting]]:
+    longest = sum(plan.guess.lengths[role][1] / PIECE[plan.scripts[role]] for role in plan.scripts)
     max_length = max(128, 2 ** math.ceil(math.log2(2 * longest + 1)))
     return {
         "task": [
-            ("kind", "classify", "one label per text"),
+            ("kind", kind, means),
             ("max_length", max_length, "pieces; longer texts are cut"),
             ("label_smoothing", 0.0, "above 0 keeps the model from being too sure"),
         ],
@@ -55,61 +59,65 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     }
 
 
-def _pace(plan: Plan) -> Pace:
+def pace(plan: Plan) -> Pace:
     return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    return examine(splits, "text")
+
+
+def examine(splits: Splits, *inputs: str) -> list[Finding]:
     train = splits["train"]
     return [
         *_unlabelled(splits),
         *_unseen_labels(splits),
-        *_balance(_counts(train)),
-        *empty(splits, ["text"]),
-        *absurdly_long(splits, ["text"]),
-        *_contradicting(train),
+        *_balance(counts(train)),
+        *empty(splits, inputs),
+        *absurdly_long(splits, inputs),
+        *_contradicting(train, inputs),
         *duplicated(train),
-        *shared(splits, "text"),
+        *shared(splits, *inputs),
     ]
 
 
-def _is_labelled(row: Row) -> bool:
+def is_labelled(row: Row) -> bool:
     return row.fields["label"] != ""
 
 
-def _counts(train: Sequence[Row]) -> dict[str, int]:
-    return dict(Counter(row.fields["label"] for row in train if _is_labelled(row)).most_common())
+def counts(train: Sequence[Row]) -> dict[str, int]:
+    return dict(Counter(row.fields["label"] for row in train if is_labelled(row)).most_common())
 
 
 def _unlabelled(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        blank = [row for row in rows if not _is_labelled(row)]
+        blank = [row for row in rows if not is_labelled(row)]
         found += about("error", "empty-label", split, blank, "without a label; give every text one")
     return found
 
 
 def _unseen_labels(splits: Splits) -> list[Finding]:
-    known = _counts(splits["train"])
+    known = counts(splits["train"])
     found = []
     for split, rows in splits.items():
-        unseen = [row for row in rows if _is_labelled(row) and row.fields["label"] not in known]
+        unseen = [row for row in rows if is_labelled(row) and row.fields["label"] not in known]
         names = ", ".join(sorted({repr(row.fields["label"]) for row in unseen})[:FEW])
         remark = f"with a label that does not occur in train ({names})"
         found += about("error", "unseen-label", split, unseen, remark)
     return found
 
 
-def _balance(counts: Mapping[str, int]) -> list[Finding]:
-    if len(counts) < 2:
+def _balance(counted: Mapping[str, int]) -> list[Finding]:
+    if len(counted) < 2:
         return [Finding("error", "one-label", "train: a classifier needs at least two different labels")]
-    common, *_, rare = counts
-    scarce = [label for label, n in counts.items() if n < FEW]
+    common, *_, rare = counted
+    scarce = [label for label, n in counted.items() if n < FEW]
     if scarce:
         message = f"train: labels with fewer than {FEW} examples: {', '.join(map(repr, scarce[:FEW]))}"
         return [Finding("warning", "rare-label", message, len(scarce))]
-    if counts[common] > LOPSIDED * counts[rare]:
-        times = counts[common] / counts[rare]
+    if counted[common] > LOPSIDED * counted[rare]:
+        times = counted[common] / counted[rare]
         message = (
             f"train: {common!r} is {times:.0f} times as common as {rare!r}; look at macro_f1, not accuracy"
         )
@@ -117,15 +125,19 @@ def _balance(counts: Mapping[str, int]) -> list[Finding]:
     return []
 
 
-def _contradicting(train: Sequence[Row]) -> list[Finding]:
-    known: dict[str, set[str]] = defaultdict(set)
-    for row in train:
-        known[row.fields["text"]].add(row.fields["label"])
-    torn = [row for row in train if row.fields["text"] and len(known[row.fields["text"]]) > 1]
-    return about("warning", "contradictions", "train", torn, "whose text also occurs under another label")
+def _contradicting(train: Sequence[Row], inputs: Sequence[str]) -> list[Finding]:
+    known: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    said = [(row, tuple(row.fields[role] for role in inputs)) for row in train]
+    for row, content in said:
+        known[content].add(row.fields["label"])
+    torn = [row for row, content in said if any(content) and len(known[content]) > 1]
+    whose = (
+        f"whose {' and '.join(inputs)} also {'occur' if len(inputs) > 1 else 'occurs'} under another label"
+    )
+    return about("warning", "contradictions", "train", torn, whose)
 
 
-def _too_long(split: str) -> tuple[Severity, str]:
+def too_long(split: str) -> tuple[Severity, str]:
     return "warning", "of which the rest is not read"
 
 
@@ -137,12 +149,12 @@ CLASSIFY = Kind(
     pick=_pick,
     example="--task classify --text COLUMN --label COLUMN",
     sections=_sections,
-    pace=_pace,
+    pace=pace,
     examine=_examine,
-    too_long=_too_long,
+    too_long=too_long,
     says="Texts in, labels with their probabilities out.",
     answer=Label,
-    usable=_is_labelled,
-    counts=_counts,
+    usable=is_labelled,
+    counts=counts,
     counted="label: rows in training",
 )

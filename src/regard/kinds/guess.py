@@ -17,6 +17,7 @@ class Guess:
     n_rows: int
     """Rows of the training files."""
     sample: tuple[Row, ...]
+    """Of the training rows, evenly spaced."""
     lengths: dict[str, tuple[int, int]]
     """Role → median and 95th percentile, in characters."""
     reasons: tuple[str, ...]

@@ -47,15 +47,20 @@ def duplicated(train: Sequence[Row]) -> list[Finding]:
     return about("warning", "duplicates", "train", again, "that repeat an earlier one and so count double")
 
 
-def shared(splits: Splits, role: str) -> list[Finding]:
-    """Rows whose input also stands in an earlier split: nothing was learnt about new sentences there."""
+def shared(splits: Splits, *roles: str) -> list[Finding]:
+    """Rows whose whole input also stands in an earlier split: nothing new is asked there."""
     found = []
     names = list(splits)
     for at, split in enumerate(names):
         for earlier in names[:at]:
-            known = {row.fields[role] for row in splits[earlier]} - {""}
-            seen = [row for row in splits[split] if row.fields[role] in known]
+            known = {_said(row, roles) for row in splits[earlier]} - {("",) * len(roles)}
+            seen = [row for row in splits[split] if _said(row, roles) in known]
             share = len(seen) / max(1, len(splits[split]))
-            remark = f"({share:.1%}) whose {role} is also in {earlier}, so that scores flatter the model"
+            whose = f"whose {' and '.join(roles)} {'are' if len(roles) > 1 else 'is'} also in {earlier}"
+            remark = f"({share:.1%}) {whose}, so that scores flatter the model"
             found += about("warning", "shared", split, seen, remark)
     return found
+
+
+def _said(row: Row, roles: Sequence[str]) -> tuple[str, ...]:
+    return tuple(row.fields[role] for role in roles)

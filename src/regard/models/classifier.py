@@ -19,7 +19,7 @@ from regard.layers.pooling import PoolingKind, pooling
 from regard.layers.recurrent import CellKind, Recurrent
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
-from regard.models.bert import BertConfig
+from regard.models.bert import Bert, BertConfig
 from regard.models.dims import Dims
 
 
@@ -174,8 +174,8 @@ class Classifier(nn.Module):
         self.output = Linear(d_out, dims.classes)
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
-        """logits_BC; only an encoder that tells segments apart may be given them."""
-        told = () if segments_BT is None else (segments_BT,)
+        """logits_BC; segments are for an encoder that tells them apart, others see the mark between texts."""
+        told = (segments_BT,) if isinstance(self.encoder, Bert) else ()
         pooled_BD = self.pooling(self.encoder(tokens_BT, lengths_B, *told), lengths_B)
         logits_BC: Tensor = self.output(self.dropout(pooled_BD))
         return logits_BC

@@ -9,8 +9,10 @@ from regard.data.documents import By
 from regard.models import GPTConfig, ModelConfig
 from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
+from regard.tasks.classify_pair import ClassifyPair, ClassifyPairConfig
 from regard.tasks.dialogue import Dialogue, DialogueConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
+from regard.tasks.multilabel import Multilabel, MultilabelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
 from regard.tasks.relation import Relation, RelationConfig
 from regard.tasks.stream import reach
@@ -25,6 +27,8 @@ TaskConfig = Annotated[
     | SummarizeConfig
     | DialogueConfig
     | ClassifyConfig
+    | ClassifyPairConfig
+    | MultilabelConfig
     | TagConfig
     | RelationConfig
     | AnswerConfig
@@ -38,6 +42,8 @@ _ALL: tuple[type[AnyTask], ...] = (
     Summarize,
     Dialogue,
     Classify,
+    ClassifyPair,
+    Multilabel,
     Tag,
     Relation,
     Answer,
@@ -81,10 +87,14 @@ __all__ = [
     "AnyTask",
     "Classify",
     "ClassifyConfig",
+    "ClassifyPair",
+    "ClassifyPairConfig",
     "Dialogue",
     "DialogueConfig",
     "LanguageModel",
     "LanguageModelConfig",
+    "Multilabel",
+    "MultilabelConfig",
     "Pretrain",
     "PretrainConfig",
     "Relation",

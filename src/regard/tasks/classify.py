@@ -1,9 +1,9 @@
-"""classify: one label per text."""
+"""classify: one label per text; or for as many as the task has inputs."""
 
-import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,17 +14,25 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import Config
-from regard.data.examples import Ints, Kept
-from regard.data.lines import UNDECODED
+from regard.data.examples import Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import PAD, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
-from regard.metrics.classify import Weigh, one_label
-from regard.metrics.resample import plainly
+from regard.errors import DataError, RecipeError, did_you_mean
 from regard.models.dims import Dims
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, without_each
+from regard.tasks.labelled import (
+    Label,
+    LabelTally,
+    Text,
+    Texts,
+    marks_among,
+    segments,
+    shortened,
+    without_words,
+)
+from regard.tasks.labels import ClassWeights, read_labels, weights, write_labels
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
 
 MOST_LABELS = 10_000
 
@@ -35,84 +43,13 @@ class LabelConfig(Config):
     tokenizer: TokenizerConfig = TokenizerConfig()
     max_length: int = Field(256, ge=4, description="pieces; longer texts are cut (regard check counts them)")
     label_smoothing: float = Field(0.0, ge=0, lt=1)
+    class_weights: ClassWeights = Field(
+        None, description='what a text counts in training, by label; "balanced": every label as much in all'
+    )
 
 
 class ClassifyConfig(LabelConfig):
     kind: Literal["classify"] = "classify"
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """`tokens` are framed by the tokeniser's marks, so no text is empty; `label` is −1 when unknown."""
-
-    row: Row
-    tokens: Ints
-    label: int
-    cut: bool = False
-
-
-@dataclass(frozen=True)
-class Texts:
-    tokens_BT: Tensor
-    lengths_B: Tensor
-    labels_B: Tensor
-    examples: tuple[Text, ...]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"texts": len(self.examples)}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_BT=self.tokens_BT.to(device),
-            lengths_B=self.lengths_B.to(device),
-            labels_B=self.labels_B.to(device),
-        )
-
-
-@dataclass(frozen=True)
-class Label:
-    text: str
-    probability: float
-    probabilities: dict[str, float]
-    index: int
-    cut: bool = False
-    """The text was longer than max_length; not all of it was read."""
-
-    def to_json(self) -> dict[str, Any]:
-        shown = {label: round(p, 4) for label, p in self.probabilities.items()}
-        answer = {"text": self.text, "probability": round(self.probability, 4), "probabilities": shown}
-        return answer | ({"input_cut": True} if self.cut else {})
-
-
-@dataclass(frozen=True)
-class LabelTally:
-    predicted: list[str] = field(default_factory=list)
-    gold: list[str] = field(default_factory=list)
-
-    def __add__(self, other: "LabelTally") -> "LabelTally":
-        return LabelTally(self.predicted + other.predicted, self.gold + other.gold)
-
-    @property
-    def truth(self) -> list[str]:
-        return self.gold
-
-    def taken(self, places: Sequence[int]) -> "LabelTally":
-        return LabelTally([self.predicted[place] for place in places], [self.gold[place] for place in places])
-
-    @cached_property
-    def weighed(self) -> Weigh:
-        return one_label(self.predicted, self.gold)
-
-    def metrics(self) -> dict[str, float]:
-        return plainly(self)
-
-    def signatures(self) -> dict[str, str]:
-        return {}
-
-    def by_kind(self) -> dict[str, dict[str, float]]:
-        return {}
 
 
 class Classify:
@@ -125,13 +62,20 @@ class Classify:
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "label"
 
-    def __init__(self, config: LabelConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        config: LabelConfig,
+        tokenizer: Tokenizer,
+        labels: Sequence[str],
+        weights: Sequence[float] | None = None,
+    ) -> None:
         self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
+        self.weights_C = None if weights is None else torch.tensor(weights)
         self.dims = Dims(source_vocab=len(tokenizer), classes=len(self.labels))
 
     @classmethod
     def fit(cls, config: LabelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
-        labels: set[str] = set()
+        labels: Counter[str] = Counter()
         file = "the training data"
 
         def texts() -> Iterator[str]:
@@ -140,7 +84,7 @@ class Classify:
                 if not row.fields["label"]:
                     raise DataError(f"{row.where}: the label is empty; give every training text one")
                 file = row.file
-                labels.add(row.fields["label"])
+                labels[row.fields["label"]] += 1
                 if len(labels) > MOST_LABELS:
                     raise DataError(
                         f"{file}: more than {MOST_LABELS:,} different labels look like text, not classes; "
@@ -154,12 +98,16 @@ class Classify:
                 f"{file}: only one label ({', '.join(labels)}) in the training data; "
                 f"{cls.called} needs at least two"
             )
-        return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(labels))
+        tokenizer = tokenizer or Tokenizer.train(config.tokenizer, learnt_from)
+        share = labels.total() / len(labels)
+        return cls(
+            config, tokenizer, sorted(labels), weights(config.class_weights, labels, lambda n: share / n)
+        )
 
     @classmethod
     def spoken(cls, row: Row) -> str:
         """What the vocabulary is learnt from."""
-        return row.fields["text"]
+        return "\n".join(row.fields[role] for role in cls.inputs)
 
     @property
     def rows_together(self) -> int:
@@ -174,31 +122,21 @@ class Classify:
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
-        (folder / "labels.json").write_text(json.dumps(self.labels, ensure_ascii=False, indent=1), "utf-8")
+        write_labels(folder, self.labels, self.weights_C)
 
     @classmethod
     def load(cls, config: LabelConfig, folder: Path) -> Self:
-        path = folder / "labels.json"
-        try:
-            labels = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise CheckpointError(f"{path}: the labels cannot be read ({error})") from error
-        if not (
-            isinstance(labels, list)
-            and all(isinstance(label, str) and not UNDECODED.search(label) for label in labels)
-            and len(set(labels)) == len(labels) > 1
-        ):
-            raise CheckpointError(f"{path}: should hold a list of at least two labels, all different")
-        return cls(config, Tokenizer.load(folder / "tokenizer.json"), labels)
+        return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
 
     def encode(self, rows: Sequence[Row]) -> list[Text]:
-        found = self.tokenizer.ids([row.fields["text"] for row in rows])
-        return [self._text(row, ids) for row, ids in zip(rows, found, strict=True)]
+        by_role = (self.tokenizer.ids([row.fields[role] for row in rows]) for role in self.inputs)
+        return [self._text(row, texts) for row, *texts in zip(rows, *by_role, strict=True)]
 
-    def _text(self, row: Row, ids: list[int]) -> Text:
-        limit = self.config.max_length
-        framed = np.array(self.tokenizer.framed(ids[:limit]))
-        return Text(row, framed, self.index(row), cut=len(ids) > limit)
+    def _text(self, row: Row, texts: Sequence[list[int]]) -> Text:
+        kept = shortened(texts, self.config.max_length)
+        second = len(self.tokenizer.framed(kept[0])) if len(kept) > 1 else None
+        tokens = np.array(self.tokenizer.framed(*kept))
+        return Text(row, tokens, self.index(row), kept != [*texts], second)
 
     def index(self, row: Row) -> int:
         """Of its label."""
@@ -211,7 +149,9 @@ class Classify:
         return self.labels.index(label)
 
     def usable(self, example: Text) -> bool:
-        return len(example.tokens) > len(self.tokenizer.framed(()))
+        """Every text says something."""
+        size, least = len(example.tokens), len(self.tokenizer.framed(()))
+        return size > least if example.second is None else size > example.second + 1 > least + 1
 
     def usable_input(self, example: Text) -> bool:
         return self.usable(example)
@@ -220,11 +160,12 @@ class Classify:
         return (len(example.tokens),)
 
     def keep(self, example: Text) -> Kept:
-        return example.tokens, np.array([example.label])
+        second = [] if example.second is None else [example.second]
+        return example.tokens, np.array([example.label, *second])
 
     def revive(self, row: Row, kept: Kept) -> Text:
-        tokens, label = kept
-        return Text(row, tokens, int(label[0]))
+        tokens, (label, *second) = kept
+        return Text(row, tokens, int(label), second=int(second[0]) if second else None)
 
     def collate(self, examples: Sequence[Text]) -> Texts:
         return Texts(
@@ -232,12 +173,23 @@ class Classify:
             torch.tensor([len(example.tokens) for example in examples]),
             torch.tensor([example.label for example in examples]),
             tuple(examples),
+            segments(examples),
         )
 
+    def logits(self, model: nn.Module, batch: Texts) -> Tensor:
+        told = () if batch.segments_BT is None else (batch.segments_BT,)
+        logits_BC: Tensor = model(batch.tokens_BT, batch.lengths_B, *told)
+        return logits_BC
+
     def loss(self, model: nn.Module, batch: Texts) -> Loss:
-        logits_BC = model(batch.tokens_BT, batch.lengths_B)
-        smoothing = self.config.label_smoothing
-        smoothed = F.cross_entropy(logits_BC, batch.labels_B, reduction="sum", label_smoothing=smoothing)
+        logits_BC = self.logits(model, batch)
+        smoothed = F.cross_entropy(
+            logits_BC,
+            batch.labels_B,
+            weight=None if self.weights_C is None else self.weights_C.to(logits_BC.device),
+            reduction="sum",
+            label_smoothing=self.config.label_smoothing,
+        )
         plain = F.cross_entropy(logits_BC.detach(), batch.labels_B, reduction="sum")
         return Loss({"texts": Part(smoothed)}, shown={"texts": plain})
 
@@ -247,7 +199,7 @@ class Classify:
 
     def predict(self, model: nn.Module, batch: Texts, tell: Tell[Label] = untold) -> list[Label]:
         with torch.inference_mode():
-            probabilities = torch.softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1).tolist()
+            probabilities = torch.softmax(self.logits(model, batch), dim=-1).tolist()
         labels = [
             self._label(row, example.cut) for row, example in zip(probabilities, batch.examples, strict=True)
         ]
@@ -261,30 +213,35 @@ class Classify:
         return Label(self.labels[index], probabilities[index], by_label, index, cut)
 
     def force(self, example: Text, prediction: Label) -> Texts:
-        return self.collate([Text(example.row, example.tokens, prediction.index)])
+        return self.collate([replace(example, label=prediction.index)])
 
     def replay(self, model: nn.Module, batch: Texts) -> Tensor:
-        log_probs_BC = torch.log_softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1)
+        log_probs_BC = torch.log_softmax(self.logits(model, batch), dim=-1)
         return log_probs_BC.gather(1, batch.labels_B[:, None])
 
     def leave_out(self, batch: Texts, pieces: range) -> Texts:
-        """A mark at the beginning is no piece of the text: without it nothing is left out."""
-        n_begin, n = len(self.tokenizer.marks.begin), len(pieces)
-        words = range(max(pieces.start, n_begin), pieces.stop)
-        n_whole = n - len(words)
-        shorter_BT = F.pad(without_each(batch.tokens_BT, words), (0, 1), value=PAD)
+        n, stays_B = len(pieces), marks_among(self.tokenizer, batch.tokens_BT, pieces)
         return Texts(
-            torch.cat([batch.tokens_BT.expand(n_whole, -1), shorter_BT]),
-            torch.cat([batch.lengths_B.expand(n_whole), (batch.lengths_B - 1).expand(len(words))]),
+            without_words(batch.tokens_BT, pieces, stays_B),
+            batch.lengths_B - 1 + stays_B.long(),
             batch.labels_B.expand(n),
             batch.examples * n,
+            None if batch.segments_BT is None else without_words(batch.segments_BT, pieces, stays_B),
         )
 
     def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
-        words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
-        marks = self.tokenizer.pieces(self.tokenizer.framed(()))
-        labels = (*marks[:-1], *words, marks[-1])
-        return {"text": Ground("text", labels), "label": Ground("label", (prediction.text,))}
+        marks, size = self.tokenizer.marks, len(example.tokens)
+        begin, end = self.tokenizer.pieces(marks.begin), self.tokenizer.pieces([marks.end])
+        parts = pairwise((len(begin), size if example.second is None else example.second, size))
+        shown = [
+            word
+            for role, (first, after) in zip(self.inputs, parts, strict=False)
+            for word in (*self.tokenizer.words(example.row.fields[role], after - first - 1), *end)
+        ]
+        return {
+            "text": Ground("text", (*begin, *shown)),
+            "label": Ground("label", (prediction.text,)),
+        }
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         if site.startswith("pooling"):

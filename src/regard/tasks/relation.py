@@ -18,8 +18,9 @@ from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.models.dims import Dims
 from regard.models.relater import N_MARKS
-from regard.tasks.classify import Classify, Label, LabelConfig, Text, Texts
+from regard.tasks.classify import Classify, LabelConfig
 from regard.tasks.entities import Placed, placed
+from regard.tasks.labelled import Label, Text, Texts
 from regard.tasks.task import Ground, Picture
 
 BLANK = Marked("", (0, 0), (0, 0))
@@ -82,8 +83,14 @@ class Relation(Classify):
     metric = "macro_f1"
     config: RelationConfig
 
-    def __init__(self, config: RelationConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> None:
-        super().__init__(config, tokenizer, labels)
+    def __init__(
+        self,
+        config: RelationConfig,
+        tokenizer: Tokenizer,
+        labels: Sequence[str],
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__(config, tokenizer, labels, weights)
         self.first_mark = len(tokenizer)
         """Of the entities' four, which are pieces beyond the vocabulary: no text can spell them."""
         self.dims = Dims(source_vocab=len(tokenizer) + N_MARKS, classes=len(self.labels))

@@ -28,15 +28,19 @@ function likely({ text, probability }) {
   return element("li", {}, element("bdi", { textContent: text }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
 }
 
-/** A label, and how likely each of them is. @param {ask.Model} model @param {AbortSignal} signal */
-async function labelled(model, signal) {
-  const answer = /** @type {ask.Label} */ (await ask.answered(model, { text: $("input").value }, signal));
-  $("output").textContent = answer.text;
+/** A label, and how likely each of them is. @param {ask.Model} model @param {AbortSignal} signal @param {ask.Asked} asked */
+async function labelled(model, signal, asked = { text: $("input").value }) {
+  const answer = /** @type {ask.Label} */ (await ask.answered(model, asked, signal));
+  $("output").textContent = answer.text || "–";
   const labels = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
   $("labels").replaceChildren(...labels.map(([text, probability]) => likely({ text, probability })));
   $("labels").hidden = false;
   if (answer.attention) await attention.show(answer.attention, signal);
 }
+
+/** @param {ask.Model} model @param {AbortSignal} signal */
+const classify_pair = (model, signal) =>
+  labelled(model, signal, { text: $("input").value, second: $("second").value });
 
 /** @param {ask.Model} model @param {AbortSignal} signal */
 async function tag(model, signal) {
@@ -79,6 +83,8 @@ export const ANSWERS = {
   dialogue: written("reply"),
   language_model: written("generate"),
   classify: labelled,
+  classify_pair,
+  multilabel: labelled,
   relation: labelled,
   tag,
   pretrain: fill,

@@ -3,10 +3,10 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "tag" | "relation" | "answer" | "language_model" | "pretrain"} Task */
+/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain"} Task */
 /** @typedef {{ name: string, task: Task, description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
-/** @typedef {{ text: string } | { question: string, context: string }} Asked */
+/** @typedef {{ text: string, second?: string } | { question: string, context: string }} Asked */
 /** @typedef {{ model: string, decode?: Search } & Asked} Question */
 /** @typedef {{ text: string, attention?: Attention }} Translation */
 /** @typedef {{ text: string, attention?: Attention, probabilities: Record<string, number | null> }} Label */

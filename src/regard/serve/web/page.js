@@ -19,6 +19,9 @@ const model = () => /** @type {ask.Model} */ (models.find(({ name }) => name ===
 /** Whether the model answers questions about a text. */
 const isAbout = () => model().task === "answer";
 
+/** Whether the model reads two texts. */
+const isPaired = () => model().task === "classify_pair";
+
 /** One question at a time: a new one ends the one before, and the server drops its work. */
 async function send() {
   clearTimeout(timer);
@@ -29,7 +32,8 @@ async function send() {
   complain("");
   $("labels").hidden = true;
   $("output").textContent = "";
-  if (!$("input").value.trim() || (isAbout() && !$("context").value.trim())) return;
+  const needed = [$("input"), ...(isAbout() ? [$("context")] : []), ...(isPaired() ? [$("second")] : [])];
+  if (!needed.every(({ value }) => value.trim())) return;
   $("answer").classList.add("waiting");
   try {
     await ANSWERS[model().task](model(), signal);
@@ -55,7 +59,8 @@ function show() {
     $("settings").hidden = true;
     $("more").setAttribute("aria-expanded", "false");
   }
-  $("answer").classList.toggle("label", task === "classify" || task === "relation");
+  $("answer").classList.toggle("label", ["classify", "classify_pair", "multilabel", "relation"].includes(task));
+  $("beside").hidden = !isPaired();
   $("input").placeholder = say(task === "relation" ? "marked" : "placeholder");
   $("about-what").hidden = !isAbout();
   settings.suggest(decode);
@@ -80,6 +85,7 @@ function listen() {
   });
   $("input").addEventListener("input", later);
   $("context").addEventListener("input", later);
+  $("second").addEventListener("input", later);
   $("input").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();

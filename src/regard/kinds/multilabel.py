@@ -1,0 +1,151 @@
+"""multilabel: a column of text, and a column with any number of labels in each cell."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from regard.data.source import Column, Row
+from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
+from regard.kinds.finding import Finding, Severity, about
+from regard.kinds.kind import Answer, Kind
+from regard.kinds.plan import PIECE, Plan
+from regard.kinds.rows import FEW, Splits, absurdly_long, duplicated, empty, shared
+from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.tasks import MultilabelConfig, TaskConfig
+from regard.tasks.multilabel import several
+
+SEPARATORS = ("|", ";", ",")
+COMBINED = 0.05
+"""The share of cells with more than one label from which a column is taken for one of several labels."""
+MOST_LISTED = 8
+
+
+class LabelSet(Answer):
+    labels: list[str]
+    probability: float
+    probabilities: dict[str, float]
+    input_cut: bool = False
+
+
+def _separator(cells: Sequence[str]) -> str | None:
+    """What separates labels: few, short and recurring parts that stand in more than one combination."""
+    for separator in SEPARATORS:
+        sets = [several(cell, separator) for cell in cells]
+        parts = set(chain.from_iterable(sets))
+        combined = sum(len(labels) > 1 for labels in sets) / max(1, len(sets))
+        few = 2 <= len(parts) <= max(2, min(200, len(cells) // 10))
+        short = all(len(part) <= MAX_LABEL_CHARS for part in parts)
+        if combined >= COMBINED and few and short and len(parts) < len({frozenset(own) for own in sets}):
+            return separator
+    return None
+
+
+def _marked(columns: Columns) -> list[Column]:
+    return [column for column, values in columns.items() if _separator(values)]
+
+
+def _looks_like(columns: Columns) -> bool:
+    marked = _marked(columns)
+    return bool(marked and texts({name: values for name, values in columns.items() if name not in marked}))
+
+
+def _pick(role: str, rest: Columns) -> Picked:
+    if role == "text":
+        return longest_text(rest)
+    marked = _marked(rest)
+    if len(marked) == 1:
+        return marked[0], f"its cells hold labels with {_separator(rest[marked[0]])} between them"
+    return None, ""
+
+
+def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    longest = plan.guess.lengths["text"][1] / PIECE[plan.scripts["text"]]
+    max_length = max(128, 2 ** math.ceil(math.log2(2 * longest + 1)))
+    separator = _separator([row.fields["label"] for row in plan.guess.sample]) or ","
+    return {
+        "task": [
+            ("kind", "multilabel", "any number of labels per text"),
+            ("separator", separator, "stands between the labels of a text"),
+            ("threshold", 0.5, "the probability from which a label is given"),
+            ("max_length", max_length, "pieces; longer texts are cut"),
+        ],
+        "task.tokenizer": tokenizer(plan),
+        "model": [
+            ("kind", "classifier", "an encoder, pooled to one vector"),
+            ("pooling", "attention", "its weights can be looked at; or mean, first"),
+            ("dropout", 0.3, "more for less data"),
+        ],
+        "model.encoder": encoder(d_hidden=128, dropout=0.3),
+    }
+
+
+def _pace(plan: Plan) -> Pace:
+    return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
+
+
+def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+    assert isinstance(config, MultilabelConfig)
+    train = splits["train"]
+    counts = Counter(chain.from_iterable(_labels(row, config) for row in train))
+    return [
+        *_unseen(splits, counts, config),
+        *_told(train, counts, config),
+        *empty(splits, ["text"]),
+        *absurdly_long(splits, ["text"]),
+        *duplicated(train),
+        *shared(splits, "text"),
+    ]
+
+
+def _labels(row: Row, config: MultilabelConfig) -> tuple[str, ...]:
+    return several(row.fields["label"], config.separator)
+
+
+def _unseen(splits: Splits, known: Mapping[str, int], config: MultilabelConfig) -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        unseen = [row for row in rows if any(label not in known for label in _labels(row, config))]
+        names = {repr(label) for row in unseen for label in _labels(row, config) if label not in known}
+        remark = f"with a label that does not occur in train ({', '.join(sorted(names)[:FEW])})"
+        found += about("error", "unseen-label", split, unseen, remark)
+    return found
+
+
+def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) -> list[Finding]:
+    if len(counts) < 2:
+        message = f"train: fewer than two labels; is {config.separator!r} what stands between labels?"
+        return [Finding("error", "one-label", message)]
+    common = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MOST_LISTED))
+    rest = f" and {len(counts) - MOST_LISTED} more" if len(counts) > MOST_LISTED else ""
+    bare = sum(not _labels(row, config) for row in train)
+    message = (
+        f"train: {len(counts)} labels, {counts.total() / len(train):.2f} a text, none for {bare:,} texts: "
+        f"{common}{rest}"
+    )
+    found = [Finding("note", "labels", message)]
+    scarce = [label for label, n in counts.items() if n < FEW]
+    if scarce:
+        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(repr, scarce[:FEW]))}"
+        found.append(Finding("warning", "rare-label", message, len(scarce)))
+    return found
+
+
+def _too_long(split: str) -> tuple[Severity, str]:
+    return "warning", "of which the rest is not read"
+
+
+MULTILABEL = Kind(
+    name="multilabel",
+    roles=("text", "label"),
+    texts=("text",),
+    looks_like=_looks_like,
+    pick=_pick,
+    example="--task multilabel --text COLUMN --label COLUMN",
+    sections=_sections,
+    pace=_pace,
+    examine=_examine,
+    too_long=_too_long,
+    says="Texts in, the labels of each with all probabilities out.",
+    answer=LabelSet,
+)

@@ -1,0 +1,23 @@
+"""classify_pair: one label for two texts that are read together, such as a premise and a hypothesis.
+
+A BERT tells them apart by segments; other encoders see the mark between them.
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from regard.tasks.classify import Classify, LabelConfig
+
+
+class ClassifyPairConfig(LabelConfig):
+    kind: Literal["classify_pair"] = "classify_pair"
+    max_length: int = Field(
+        256, ge=4, description="pieces of both texts and the mark between them; the longer one is cut first"
+    )
+
+
+class ClassifyPair(Classify):
+    kind: ClassVar[str] = "classify_pair"
+    roles: ClassVar[tuple[str, ...]] = ("text", "second", "label")
+    inputs: ClassVar[tuple[str, ...]] = ("text", "second")
