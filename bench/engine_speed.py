@@ -26,19 +26,15 @@ import regard  # noqa: E402
 from regard.data.lines import lines  # noqa: E402
 
 GRID = [
-    (1, "examples", 64, False),
-    (2, "examples", 32, False),
-    (2, "examples", 64, False),
-    (2, "examples", 64, True),
-    (2, "tokens", 1024, False),
-    (2, "tokens", 1024, True),
+    (1, "examples", 64),
+    (2, "examples", 32),
+    (2, "examples", 64),
+    (2, "tokens", 1024),
 ]
-"""Translations beside each other; how batches are counted, and their size; whether answers have scores, as
-auto's have (which greedy search is faster without). Of more that were tried once these were the best, besides
-one that gives both threads to one translation.
+"""Translations beside each other; how batches are counted, and their size. Of more that were tried once these
+were the best, besides one that gives both threads to one translation.
 """
 AUTO = "regard, engine auto"
-SCORED = "with scores"
 LEAST_ALIKE = 0.7
 """Of answers; stopping rules and length penalties differ, and int8 rounds."""
 Case = tuple[int, bool]
@@ -48,9 +44,8 @@ def alike(ours: list[str], theirs: list[str]) -> float:
     return sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(ours)
 
 
-def named(inter: int, batch_type: str, size: int, scores: bool, threads: int) -> str:
-    told = f"CTranslate2, {inter} × {threads // inter} threads, batches of {size} {batch_type}"
-    return f"{told}, {SCORED}" if scores else told
+def named(inter: int, batch_type: str, size: int, threads: int) -> str:
+    return f"CTranslate2, {inter} × {threads // inter} threads, batches of {size} {batch_type}"
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[Case, dict[str, list[float]]]:
@@ -66,10 +61,9 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[Case, dict[str, l
         case = found.setdefault((beam, int8), {})
         how = [str(texts), "--beam", str(beam), "--threads", str(options.threads)] + ["--int8"] * int8
         commands = {AUTO: ["auto", str(options.run), *how]}
-        for inter, batch_type, size, scores in GRID:
+        for inter, batch_type, size in GRID:
             settings = ["--inter", str(inter), "--batch-type", batch_type, "--max-batch-size", str(size)]
-            settings += ["--scores"] * scores
-            commands[named(inter, batch_type, size, scores, options.threads)] = [
+            commands[named(inter, batch_type, size, options.threads)] = [
                 "ct2",
                 str(folder / f"int8-{int8}"),
                 *how,
@@ -91,18 +85,15 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[Case, dict[str, l
 
 def table(found: dict[Case, dict[str, list[float]]]) -> str:
     rows = [
-        "| beam | | auto, texts/s | the best of CTranslate2 with scores | auto is "
-        "| the best of all | auto is | which is best |",
-        "|---|---|---|---|---|---|---|---|",
+        "| beam | | auto, texts/s | the best of CTranslate2 | auto is | which is best |",
+        "|---|---|---|---|---|---|",
     ]
     for (beam, int8), case in found.items():
         rates = {name: median(each) for name, each in case.items()}
         ours = rates.pop(AUTO)
         best = max(rates, key=lambda name: rates[name])
-        scored = max(rate for name, rate in rates.items() if name.endswith(SCORED))
-        pairs = [cell for rate in (scored, rates[best]) for cell in (f"{rate:.0f}", f"{ours / rate:.2f}×")]
-        cells = [beam, _precision(int8), f"{ours:.0f}", *pairs, best]
-        rows.append("| " + " | ".join(map(str, cells)) + " |")
+        compared = [f"{ours:.0f}", f"{rates[best]:.0f}", f"{ours / rates[best]:.2f}×"]
+        rows.append("| " + " | ".join([str(beam), _precision(int8), *compared, best]) + " |")
     return "\n".join(rows)
 
 

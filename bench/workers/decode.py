@@ -22,7 +22,7 @@ def regard_engine(options: argparse.Namespace) -> Translate:
 
     engine = "auto" if options.engine == "auto" else "builtin"
     trained = regard.load(options.folder, engine=engine, int8=options.int8)
-    return lambda texts: [answer.text for answer in trained.predict(texts, beam=options.beam)]
+    return lambda texts: [answer.text for answer in trained.predict(texts, beam=options.beam, scores=False)]
 
 
 def hf_engine(options: argparse.Namespace) -> Translate:
@@ -61,7 +61,6 @@ def ct2_engine(options: argparse.Namespace) -> Translate:
             beam_size=options.beam,
             batch_type=options.batch_type,
             max_batch_size=options.max_batch_size,
-            return_scores=options.scores,
         )
         ids = [[tokenizer.token_to_id(piece) for piece in one.hypotheses[0]] for one in found]
         return list(tokenizer.decode_batch(ids))
@@ -84,7 +83,6 @@ def main() -> None:
     parser.add_argument("--inter", type=int, default=1, help="of ct2: translations beside each other")
     parser.add_argument("--threads", type=int, default=2, help="of ct2: shared by them")
     parser.add_argument("--batch-type", choices=("examples", "tokens"), default="examples", help="of ct2")
-    parser.add_argument("--scores", action="store_true", help="of ct2: asked for")
     parser.add_argument("--max-batch-size", type=int, default=32, help="of ct2")
     options = parser.parse_args()
 
