@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -198,8 +199,9 @@ def random_stops(folder: Path, model: str, n_kills: int, by: signal.Signals = si
     assert undisturbed.attempt(unarmed)
     duration = time.perf_counter() - began
     total = Trial(folder, undisturbed.recipe)
+    numbers = count()
     while total.kills < n_kills:
-        trial = Trial.of(folder / f"killed-{total.kills}", model)
+        trial = Trial.of(folder / f"killed-{next(numbers)}", model)
         while not trial.attempt(unarmed, rng.uniform(0.02, 0.5) * duration, by):
             pass
         trial.check(undisturbed)
