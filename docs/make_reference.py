@@ -132,7 +132,10 @@ SECTIONS = (
         GPTConfig,
         "For `language_model` and `dialogue`. It also has every setting of a Transformer layer; "
         "these differ or are new.",
-        ("preset", "d_model", "d_ff", "n_layers", "activation", "norm", "position", "tie_embeddings"),
+        (
+            *("init_from", "preset", "d_model", "d_ff", "n_layers"),
+            *("activation", "norm", "position", "tie_embeddings"),
+        ),
     ),
     Section(
         '`[model]` with `kind = "rnn_seq2seq"`', RNNConfig, "For `translate`, `summarize` and `dialogue`."

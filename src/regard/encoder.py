@@ -17,6 +17,7 @@ from regard import __version__, durable
 from regard.data.tokenizer import Tokenizer
 from regard.errors import CheckpointError, RunError
 from regard.export import bert
+from regard.export.tensors import WEIGHTS
 from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
 from regard.models.height import MARKS
@@ -65,7 +66,7 @@ class Encoder:
                 "max_length": self.max_length,
             }
             write_json(partial / "config.json", told)
-            save_file(kept, partial / bert.WEIGHTS, metadata={"format": "pt"})
+            save_file(kept, partial / WEIGHTS, metadata={"format": "pt"})
             self.tokenizer.save(partial / "tokenizer.json")
 
         try:
@@ -88,7 +89,7 @@ def read_encoder(folder: Path) -> Encoder:
 
 
 def of_bert(folder: Path, found: bert.Folder) -> Encoder:
-    weights = folder / bert.WEIGHTS
+    weights = folder / WEIGHTS
     return Encoder(folder, found.config, found.tokenizer, found.tensors, weights, found.max_length)
 
 
@@ -104,8 +105,8 @@ def _alone(folder: Path, told: dict[str, Any]) -> Encoder:
     parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
     if told.get("pooler"):
         parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
-    load_weights(folder / bert.WEIGHTS, parts.to_empty(device="cpu"))
-    return Encoder(folder, config, tokenizer, parts.state_dict(), folder / bert.WEIGHTS, max_length)
+    load_weights(folder / WEIGHTS, parts.to_empty(device="cpu"))
+    return Encoder(folder, config, tokenizer, parts.state_dict(), folder / WEIGHTS, max_length)
 
 
 def _of_run(folder: Path) -> Encoder:
@@ -114,5 +115,5 @@ def _of_run(folder: Path) -> Encoder:
         raise RunError(f"{folder}: its model ({config}) has no encoder that another could begin with")
     tokenizer, *_ = task.tokenizers.values()  # of every role the same
     inner = folder / "model" if (folder / "model").is_dir() else folder
-    tensors, weights = dict(model.state_dict()), inner / bert.WEIGHTS
+    tensors, weights = dict(model.state_dict()), inner / WEIGHTS
     return Encoder(folder, config.encoder, tokenizer, tensors, weights, task_config.max_length)

@@ -1,4 +1,4 @@
-"""Import: a folder of Hugging Face as one of ours, be it a translator, a classifier or an encoder alone."""
+"""Import: a folder of Hugging Face as one of ours: a translator, a classifier, a GPT-2, an encoder alone."""
 
 from pathlib import Path
 
@@ -6,11 +6,12 @@ from pydantic import ValidationError
 
 from regard.encoder import of_bert
 from regard.errors import CheckpointError, RunError
-from regard.export import bert, foreign
+from regard.export import bert, foreign, gpt2
+from regard.export.tensors import WEIGHTS
 from regard.models import ClassifierConfig
 from regard.models.outline import outline
 from regard.store import read_json, save_model
-from regard.tasks import Classify, ClassifyConfig
+from regard.tasks import Classify, ClassifyConfig, LanguageModel, LanguageModelConfig
 from regard.training.checkpoint import fill
 
 
@@ -19,7 +20,11 @@ def import_folder(folder: Path, out: Path) -> bool:
     if out.exists():
         raise RunError(f"{out}: already exists; choose another")
     path = folder / "config.json"
-    if read_json(path).get("model_type") != bert.MODEL_TYPE:
+    model_type = read_json(path).get("model_type")
+    if model_type == gpt2.MODEL_TYPE:
+        _save_gpt(path, gpt2.read(folder), out)
+        return True
+    if model_type != bert.MODEL_TYPE:
         foreign.import_folder(folder, out)
         return True
     found = bert.read(folder)
@@ -48,9 +53,7 @@ def _save_classifier(path: Path, found: bert.Folder, out: Path) -> None:
             dropout=found.config.dropout if dropout is None else dropout,
         )
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise CheckpointError(f"{path}: {where}: {fault['msg']}") from None
+        raise _damaged(path, error) from None
     if task_config.max_length > found.config.max_positions - 2:
         raise CheckpointError(
             f"{path}: max_position_embeddings is {found.config.max_positions}, but texts may have "
@@ -58,5 +61,30 @@ def _save_classifier(path: Path, found: bert.Folder, out: Path) -> None:
         )
     task = Classify(task_config, found.tokenizer, labels)
     model = outline(config, task.dims).to_empty(device="cpu")
-    fill(model, found.tensors, str(path.with_name(bert.WEIGHTS)))
+    fill(model, found.tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, config, {})
+
+
+def _save_gpt(path: Path, found: gpt2.Folder, out: Path) -> None:
+    """A prompt is continued as it stands, as transformers does, unless regard has written otherwise."""
+    most = found.config.max_positions - 1
+    try:
+        task_config = LanguageModelConfig.model_validate(
+            found.told.get("regard_task") or {"max_length": most, "documents": "files"}
+        )
+    except ValidationError as error:
+        raise _damaged(path, error) from None
+    if task_config.max_length > most:
+        raise CheckpointError(
+            f"{path}: n_positions is {found.config.max_positions}, but texts may have "
+            f"{task_config.max_length} pieces and an end"
+        )
+    task = LanguageModel(task_config, found.tokenizer)
+    model = outline(found.config, task.dims).to_empty(device="cpu")
+    fill(model, found.tensors, str(path.with_name(WEIGHTS)))
+    save_model(out, task, task_config, model, found.config, {})
+
+
+def _damaged(path: Path, error: ValidationError) -> CheckpointError:
+    fault = error.errors()[0]
+    return CheckpointError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}")

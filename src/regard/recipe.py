@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from regard.config import Config
 from regard.data.source import Column
 from regard.errors import RecipeError, did_you_mean
-from regard.models import EncodingConfig, ModelConfig
+from regard.models import EncodingConfig, GPTConfig, ModelConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig, longest
 from regard.training.config import TrainConfig
@@ -104,10 +104,12 @@ class Recipe(Config):
             raise ValueError("model.lora: changes are few and are not split; leave train.shard = false")
 
     def _told_elsewhere(self, setting: str) -> bool:
-        """Whether a setting of the encoder is that of the folder in `init_from`, which has yet to be read."""
-        if not isinstance(self.model, EncodingConfig) or self.model.init_from is None:
+        """Whether a setting of the layers is that of the folder in `init_from`, which has yet to be read."""
+        model = self.model
+        if not isinstance(model, EncodingConfig | GPTConfig) or model.init_from is None:
             return False
-        return setting not in self.model.encoder.model_fields_set
+        layers = model if isinstance(model, GPTConfig) else model.encoder
+        return setting not in layers.model_fields_set
 
     @classmethod
     def read(cls, path: Path, overrides: Sequence[str] = ()) -> Self:

@@ -24,11 +24,10 @@ import torch
 from torch import nn
 
 from regard import durable, identity
-from regard.begin import begin, beginning, settled
+from regard.begin import Found, begin, beginning, settled
 from regard.corpus import Corpus
 from regard.data.examples import Examples
 from regard.data.layout import layout
-from regard.encoder import Encoder
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
@@ -211,7 +210,7 @@ def prepare(
         return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
 
 
-def _weights(begins: Encoder | None) -> Path | None:
+def _weights(begins: Found | None) -> Path | None:
     return None if begins is None else begins.weights
 
 
@@ -293,7 +292,7 @@ def assemble(
     folder: Path,
     device: torch.device,
     ranks: Ranks | None = None,
-    begins: Encoder | None = None,
+    begins: Found | None = None,
 ) -> Training:
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
     if recipe.train.threads is not None:

@@ -163,6 +163,7 @@ def model_card(
 ) -> str:
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     asked = typed(TASKS[task_config.kind].inputs)
+    made = "Trained" if metrics else "Imported"
     lines = [
         "---",
         "library_name: regard",
@@ -170,7 +171,7 @@ def model_card(
         "---",
         f"# {task_config.kind} with {model_config}",
         "",
-        f"{n_parameters:,} parameters. Trained with regard {__version__}. Use it:",
+        f"{n_parameters:,} parameters. {made} with regard {__version__}. Use it:",
         "",
         "```",
         f"regard predict THIS_FOLDER {asked}",

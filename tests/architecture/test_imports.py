@@ -47,11 +47,12 @@ MAY_IMPORT = {
     "export": "models layers.recurrent attention store tasks decode data durable training.checkpoint errors",
     "encoder": "store export models layers.pooling data training.checkpoint durable errors __version__",
     "importing": "encoder export store models tasks training.checkpoint errors",
-    "begin": "encoder recipe models data.vocabulary errors",
+    "decoder": "store export models data errors",
+    "begin": "encoder decoder recipe models errors",
     "lock": "errors",
     "identity": "recipe data.fingerprint durable errors",
     "corpus": "recipe tasks data lock errors",
-    "run": "recipe corpus begin encoder report store models machine tasks metrics.resample training data"
+    "run": "recipe corpus begin report store models machine tasks metrics.resample training data"
     " durable identity lock errors",
     "fast": "export tasks models decode data.source errors",
     "api": "recipe store run fast follow models tasks metrics.resample decode training explain export data"

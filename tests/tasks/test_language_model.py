@@ -7,10 +7,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from gpt2s import END, vocabulary
+from regard.data.bytelevel import assembled
 from regard.data.packed import Packed
 from regard.data.source import Row, rows_of
-from regard.data.tokenizer import EOS
+from regard.data.tokenizer import EOS, Tokenizer
+from regard.decode import Hypothesis, contains
+from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
+from regard.explain.beams import BeamTree
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.task import evaluating
@@ -32,6 +37,10 @@ MEASURED = "the grey heron\n  stands still.雾 lies on the river 😀fog\tand\nr
 
 
 def fitted(kind: str = "char", **changes: Any) -> LanguageModel:
+    """`gpt2`: with the vocabulary of a GPT-2."""
+    if kind == "gpt2":
+        config = LanguageModelConfig.model_validate({"max_length": 12} | changes)
+        return LanguageModel(config, Tokenizer(assembled(*vocabulary())))
     tokenizer = {"kind": kind, "vocab_size": 300 if kind != "char" else 60, "min_frequency": 1}
     config = LanguageModelConfig.model_validate({"tokenizer": tokenizer, "max_length": 12} | changes)
     return LanguageModel.fit(config, ROWS)
@@ -43,14 +52,14 @@ def model_for(task: LanguageModel, **changes: Any) -> GPT:
     return model
 
 
-@pytest.mark.parametrize("kind", ["char", "bpe", "unigram"])
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram", "gpt2"])
 def test_a_text_comes_back_character_by_character(kind: str) -> None:
     task = fitted(kind)
     (example,) = task.encode([Row({"text": MEASURED}, "x", 1)])
     assert task.tokenizer.decode(example.tokens.tolist()) == MEASURED
 
 
-@pytest.mark.parametrize("kind", ["char", "bpe", "unigram"])
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram", "gpt2"])
 @pytest.mark.parametrize("batch_tokens", [13, 40])
 def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
     task = fitted(kind)
@@ -88,8 +97,8 @@ def test_a_document_begins_where_another_has_ended(documents: str) -> None:
     task = fitted(documents=documents)
     long, short = task.encode(rows_of(["the fog", "t"], "text"))
     ids = long.tokens.tolist()
-    assert task._begun(long).tolist() == (ids if documents == "files" else [EOS, *ids])
-    assert task._begun(short).tolist() == [EOS, *short.tokens]
+    assert task.begun(long).tolist() == (ids if documents == "files" else [EOS, *ids])
+    assert task.begun(short).tolist() == [EOS, *short.tokens]
 
 
 def answer(task: LanguageModel, model: GPT, *texts: str) -> list[Any]:
@@ -97,7 +106,7 @@ def answer(task: LanguageModel, model: GPT, *texts: str) -> list[Any]:
         return task.predict(model, task.collate(task.encode(rows_of(texts, "text"))))
 
 
-@pytest.mark.parametrize("kind", ["char", "bpe"])
+@pytest.mark.parametrize("kind", ["char", "bpe", "gpt2"])
 @pytest.mark.parametrize(
     "decode",
     [
@@ -119,6 +128,43 @@ def test_alone_and_in_a_batch_a_prompt_goes_on_alike(kind: str, decode: dict[str
         assert [one.ids for one in (found, *found.others)] == [one.ids for one in (alone, *alone.others)]
         assert found.text == alone.text
     assert max(len(found.ids) for found in together) > 12, "beyond its reach"
+
+
+def test_a_gpt2s_own_marks_are_used() -> None:
+    task = fitted("gpt2", documents="lines").searching(beam=2, max_length=9)
+    model, end = model_for(task), vocabulary()[0][END]
+    (example,) = task.encode(rows_of(["the fog"], "text"))
+    assert task.keep(example)[0].tolist() == [*task.begun(example).tolist()[1:], end]
+    assert task.begun(example)[0] == end
+    with evaluating(model):
+        tree = task.recorded(model, task.collate([example]))
+    shown = BeamTree.of(tree, task.tokenizer, "gpt", "the fog", "beam=2")
+    assert all(one.piece == END for one in shown.answers)
+    (found,) = answer(task, model, "the fog")
+    assert task.grounds(example, found)["context"].labels[0] == END
+
+
+@pytest.mark.parametrize("decode", [{"beam": 3, "no_repeat": 1}, {"top_k": 40}], ids=str)
+def test_a_gpt2_is_told_what_to_say(decode: dict[str, Any]) -> None:
+    task = fitted("gpt2").searching(max_length=11)
+    model = model_for(task)
+    (free,) = answer(task.searching(**decode), model, "the fog")
+    said = next(word for word in stream(free.text).split() if word.isascii() and word.isprintable())
+    (without,) = answer(task.searching(must_not=(said,), **decode), model, "the fog")
+    assert not contains(without.text, said)
+    if "beam" in decode:
+        (told,) = answer(task.searching(must_include=("heron", "雾"), **decode), model, "the fog")
+        assert contains(told.text, "heron")
+        assert "雾" in told.text
+
+
+def test_a_letter_in_other_bytes_than_usual_is_still_not_said() -> None:
+    task = fitted("gpt2").searching(must_not=("é",), beam=1)
+    unusual = tuple(vocabulary()[0][letter] for letter in "Ã©")
+    assert task.tokenizer.encode("é").ids != list(unusual)
+    assert task.tokenizer.decode(unusual) == "é"
+    with pytest.raises(RecipeError, match="leave no way around it"):
+        task.writer._refuse_broken([Hypothesis(unusual, -1.0, -1.0, ())], task.decode)
 
 
 def test_the_text_is_what_comes_after_the_prompt() -> None:

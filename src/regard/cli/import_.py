@@ -12,7 +12,7 @@ def import_(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the model.", show_default=False)],
 ) -> None:
-    """Read a model from a Hugging Face folder: a BERT, or a translator that left regard.
+    """Read a model from a Hugging Face folder: a BERT, a GPT-2, or a translator that left regard.
 
     Only safetensors, JSON and word lists are read; no code and no pickle, whatever the folder holds.
     """

@@ -56,6 +56,8 @@ def _training(found: dict[str, Any]) -> str:
             f"finished at step {training['step']:,} after {training['minutes']:.1f} minutes "
             f"({training['stopped_by']}); kept the {training['weights']}"
         )
+    if found["data"] is None:
+        return "elsewhere, before it was imported"
     best = training["best"]
     so_far = (
         f"best {best['metric']} {best['score']:.2f} at step {best['step']:,}" if best else "not validated yet"

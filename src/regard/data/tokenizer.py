@@ -8,7 +8,8 @@ from typing import NamedTuple, Self
 import tokenizers as hf
 from tokenizers import models, normalizers, pre_tokenizers
 
-from regard.data import wordpiece
+from regard.data import bytelevel, wordpiece
+from regard.data.foreign import MAX_FILE_BYTES
 from regard.data.vocabulary import (
     BOS,
     BYTES,
@@ -26,9 +27,8 @@ from regard.data.words import Words
 from regard.data.writing import UNKNOWN, cuts_at_spaces
 from regard.errors import CheckpointError
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "Encoded", "Marks", "Tokenizer", "TokenizerConfig"]
+__all__ = ["BOS", "EOS", "OWN", "PAD", "UNK", "Encoded", "Marks", "Tokenizer", "TokenizerConfig"]
 
-MAX_FILE_BYTES = 128 * 2**20
 UNSEEN = "\U000103d5"  # OLD PERSIAN NUMBER HUNDRED
 
 
@@ -52,15 +52,21 @@ class Marks(NamedTuple):
     mask: int | None = None
     """What stands for a piece that is to be found; only a BERT has it."""
 
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        """Ids that no answer may hold: all marks but the one that ends it."""
+        return tuple(sorted({*self.unspoken, self.unknown} - {self.end}))
+
 
 OWN = Marks((), EOS, UNK, frozenset((PAD, BOS, EOS)))
 
 
 class Tokenizer:
-    """Learnt here, or a BERT's own (decision 13): `marks` says which."""
+    """Learnt here, or a BERT's or a GPT-2's own (decision 13): `marks` says where its marks are."""
 
     def __init__(self, inner: hf.Tokenizer) -> None:
         self._inner, self.marks = inner, _marks(inner)
+        self._is_bytelevel = bytelevel.is_assembled(inner)
         spells_bytes = inner.id_to_token(FIRST_BYTE) == BYTES[0]
         self.byte_ids = range(FIRST_BYTE, FIRST_BYTE + len(BYTES)) if spells_bytes else range(0)
         """Ids that spell one byte of a character too rare to have been learnt."""
@@ -77,7 +83,7 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> Self:
         inner = _read(path)
-        if not (_is_ours(inner) or _is_berts(inner)):
+        if not (_is_ours(inner) or _is_berts(inner) or _is_gpt2s(inner)):
             raise CheckpointError(f"{path}: a tokenizer, but not one of regard; train it here or convert it")
         return cls(inner)
 
@@ -85,6 +91,11 @@ class Tokenizer:
     def of_bert(cls, folder: Path) -> Self:
         """The vocabulary of a BERT of Hugging Face."""
         return cls(wordpiece.read_wordpiece(folder))
+
+    @classmethod
+    def of_gpt2(cls, folder: Path) -> Self:
+        """The vocabulary of a GPT-2 of Hugging Face."""
+        return cls(bytelevel.read_bytelevel(folder))
 
     def save(self, path: Path) -> None:
         path.write_text(self._inner.to_str(pretty=True), encoding="utf-8")
@@ -157,6 +168,8 @@ class Tokenizer:
         names = self.names
         if isinstance(self._inner.model, models.WordPiece):
             names = [name.removeprefix("##") if name.startswith("##") else f" {name}" for name in names]
+        if self._is_bytelevel:
+            names = list(map(bytelevel.spelling, names))
         for place in (*self.marks.unspoken, self.marks.unknown):
             names[place] = ""
         for byte, place in enumerate(self.byte_ids):
@@ -172,6 +185,8 @@ class Tokenizer:
         names = [self._inner.id_to_token(i) or UNKNOWN for i in ids]
         if isinstance(self._inner.model, models.WordPiece):
             return [name.removeprefix("##") for name in names]
+        if self._is_bytelevel:
+            names = [bytelevel.legible(bytelevel.spelling(name)) for name in names]
         return [name.removeprefix(" ").replace("\n", "⏎") or "␣" for name in names]
 
     def unknown_rate(self, texts: Sequence[str]) -> float:
@@ -187,6 +202,9 @@ def _without_space(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _marks(inner: hf.Tokenizer) -> Marks:
+    if bytelevel.is_assembled(inner):
+        end = inner.get_vocab()[bytelevel.END]
+        return Marks((), end, end, frozenset((end,)))  # nothing is unknown, and GPT-2 calls its end so
     if not _is_berts(inner):
         return OWN
     ids = inner.get_vocab()
@@ -208,6 +226,15 @@ def _is_berts(inner: hf.Tokenizer) -> bool:
         and None not in map(inner.token_to_id, wordpiece.NEEDED)
         and isinstance(inner.normalizer, normalizers.BertNormalizer)
         and isinstance(inner.pre_tokenizer, pre_tokenizers.BertPreTokenizer)
+        and _is_plain(inner)
+    )
+
+
+def _is_gpt2s(inner: hf.Tokenizer) -> bool:
+    """As `bytelevel` makes it."""
+    return (
+        bytelevel.is_assembled(inner)
+        and set().union(*inner.get_vocab()) <= bytelevel.LETTERS.keys()
         and _is_plain(inner)
     )
 

@@ -5,13 +5,13 @@ added tokens, scripts of steps) ever runs. One thing then differs, as everywhere
 `[SEP]` is a text and no mark.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import tokenizers as hf
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
+from regard.data.foreign import numbered, read_object, read_text
 from regard.errors import CheckpointError
 
 PAD, UNKNOWN, BEGIN, END, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
@@ -19,7 +19,6 @@ NEEDED = (PAD, UNKNOWN, BEGIN, END)
 PARTS = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
 CLEANING = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
 """What BertNormalizer does unless told; no accents are stripped where case is kept."""
-MAX_FILE_BYTES = 128 * 2**20
 LONGEST_WORD = 100
 """Characters; a longer word is unknown."""
 
@@ -35,7 +34,7 @@ def read_wordpiece(folder: Path) -> hf.Tokenizer:
 
 
 def _from_json(path: Path) -> hf.Tokenizer:
-    content = _object(path)
+    content = read_object(path)
     for part, wanted in PARTS.items():
         found = content.get(part)
         kind = found.get("type") if isinstance(found, dict) else found
@@ -59,10 +58,10 @@ def _from_json(path: Path) -> hf.Tokenizer:
 
 def _from_list(path: Path) -> hf.Tokenizer:
     """A piece a line; how text is cleaned stands in tokenizer_config.json, if anywhere."""
-    pieces = _content(path).split("\n")
+    pieces = read_text(path).split("\n")
     names = [piece.removesuffix("\r") for piece in (pieces[:-1] if pieces[-1] == "" else pieces)]
     beside = path.with_name("tokenizer_config.json")
-    told = _object(beside) if beside.is_file() else {}
+    told = read_object(beside) if beside.is_file() else {}
     cleaning = CLEANING | {
         "lowercase": told.get("do_lower_case", True),
         "strip_accents": told.get("strip_accents"),
@@ -98,31 +97,7 @@ def assembled(
 
 
 def _checked(path: Path, vocabulary: Any) -> dict[str, int]:
-    if not isinstance(vocabulary, dict) or not all(type(place) is int for place in vocabulary.values()):
-        raise CheckpointError(f"{path}: its vocabulary is not a list of pieces with their numbers")
-    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
-        raise CheckpointError(f"{path}: its pieces are not numbered 0, 1, 2 …, or some occur twice")
-    if missing := [mark for mark in NEEDED if mark not in vocabulary]:
+    found = numbered(path, vocabulary)
+    if missing := [mark for mark in NEEDED if mark not in found]:
         raise CheckpointError(f"{path}: the vocabulary lacks {missing[0]}, which a BERT needs")
-    return vocabulary
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_content(path))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: should hold a JSON object")
     return found
-
-
-def _content(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
-        return content.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path}: cannot be read ({error}); is the folder complete?") from error

@@ -60,7 +60,7 @@ class BeamTree:
             tuple(
                 Beginning(
                     node.parent,
-                    _piece(node.token, tree, tokenizer),
+                    tokenizer.pieces([node.token])[0] if node.token >= 0 else "",
                     tokenizer.decode(tree.ids(number)),
                     math.exp(node.log_prob),
                     node.total,
@@ -98,7 +98,3 @@ class BeamTree:
 
     def _repr_html_(self) -> str:
         return in_notebook(self.to_html(), "beam search")
-
-
-def _piece(token: int, tree: Tree, tokenizer: Tokenizer) -> str:
-    return "</s>" if token == tree.end else tokenizer.pieces([token])[0] if token >= 0 else ""

@@ -13,17 +13,28 @@ from torch import nn
 from regard import durable
 from regard.data.source import rows_of
 from regard.errors import RunError, did_you_mean
-from regard.export import ct2, here, hf, hf_classifier, hf_pretraining, onnx
+from regard.export import continuing, ct2, here, hf, hf_classifier, hf_gpt2, hf_pretraining, onnx
 from regard.export.parity import ENOUGH, Answer, Comparison, Engine, Report, Tick, compare, require
 from regard.models import (
+    GPT,
     BertPretrainingConfig,
     ClassifierConfig,
+    GPTConfig,
     ModelConfig,
     RNNSeq2Seq,
     Transformer,
     TransformerConfig,
 )
-from regard.tasks import AnyTask, Classify, ClassifyPair, Pretrain, Relation, Tag, Translate
+from regard.tasks import (
+    AnyTask,
+    Classify,
+    ClassifyPair,
+    LanguageModel,
+    Pretrain,
+    Relation,
+    Tag,
+    Translate,
+)
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
 
@@ -95,6 +106,8 @@ class _Job:
     ) -> None:
         self.task, self.model, self.config, self.to = task, model, config, to
         self.texts, self.references, self.tick = texts, references, tick
+        if isinstance(task, LanguageModel):
+            self.texts = continuing.prompts(task, texts)
 
     def prove(self, folder: Path, *, int8: bool = False) -> Report:
         examples = self.task.encode(rows_of(self.texts, *self.task.inputs))
@@ -129,6 +142,11 @@ class _Job:
         if isinstance(task, Pretrain) and isinstance(config, BertPretrainingConfig) and self.to == "hf":
             hf_pretraining.write(task, model, config, folder)
             return hf_pretraining.here(task, model), hf_pretraining.there(task, folder)
+        if isinstance(task, LanguageModel):
+            assert isinstance(model, GPT)
+            assert isinstance(config, GPTConfig)
+            hf_gpt2.write(task, model, config, folder)
+            return continuing.Here(task, model), continuing.There(folder, task)
         if isinstance(task, Pretrain):
             raise RunError(f"{self.to}: a pretrained BERT leaves for Hugging Face only; export to hf")
         if isinstance(task, Classify):
@@ -167,10 +185,13 @@ class _Job:
 
 
 def refuse_others(task: AnyTask, to: str) -> None:
-    """RunError for a task whose models cannot leave yet."""
+    """RunError for a task whose models cannot leave yet, or not for there."""
     if isinstance(task, Tag):
         raise RunError(f"{to}: taggers are not exported yet; regard serve answers over HTTP")
-    if isinstance(task, Relation | ClassifyPair) or not isinstance(task, Translate | Classify | Pretrain):
+    if isinstance(task, LanguageModel) and to != "hf":
+        raise RunError(f"{to}: a language model leaves for Hugging Face only; export to hf")
+    leave = Translate | Classify | Pretrain | LanguageModel
+    if isinstance(task, Relation | ClassifyPair) or not isinstance(task, leave):
         raise RunError(f"{to}: {task.kind} models cannot leave yet; serve them with regard serve")
 
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from regard.data.tokenizer import Tokenizer
 from regard.errors import CheckpointError
+from regard.export.tensors import WEIGHTS, Shape, opened, refuse_others
 from regard.export.tokens import FILE, read_tokenizer
 from regard.models import BertConfig
 from regard.models.outline import unfilled
@@ -30,7 +29,6 @@ USUAL_LENGTH = 256
 """Pieces of a text that a classifier reads, if it can."""
 ARCHITECTURE = "BertForSequenceClassification"
 """The one whose head we have too."""
-WEIGHTS = "model.safetensors"
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 SIZES = {
     "d_model": "hidden_size",
@@ -155,44 +153,21 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
 
 def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
     """What is ours of the file, once every name and shape is known to be as config.json has it."""
-    if not path.is_file():
-        raise CheckpointError(
-            f"{path}: missing; weights in another format (pickle) are not read, save them as safetensors"
-        )
     own = unfilled(lambda: config.build(n_rows)).state_dict()
     shapes = {theirs: tuple(own[ours].shape) for ours, theirs in correspondence(config)}
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
     names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
-    try:
-        with safe_open(path, "pt") as file:
-            theirs = {_plain(name): name for name in file.keys()}  # noqa: SIM118
-            found = {plain: tuple(file.get_slice(name).get_shape()) for plain, name in theirs.items()}
-            _refuse_others(path, found, shapes, config.d_model)
-            tensors = {ours: file.get_tensor(theirs[name]) for name, ours in names.items() if name in found}
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
-    for name, tensor in tensors.items():
-        if not tensor.is_floating_point() or not torch.isfinite(tensor).all():
-            raise CheckpointError(f"{path}: tensor {name} holds numbers that are not finite; is it damaged?")
-    return {name: tensor.float() for name, tensor in tensors.items()}
+    with opened(path, _plain) as file:
+        refuse_others(file, shapes, PASSED_OVER, _heads(file.shapes, config.d_model))
+        return {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
 
 
-def _refuse_others(
-    path: Path, found: dict[str, tuple[int, ...]], needed: dict[str, tuple[int, ...]], d_model: int
-) -> None:
-    heads = {"pooler.dense.weight": (d_model, d_model), "pooler.dense.bias": (d_model,)}
+def _heads(found: dict[str, Shape], d_model: int) -> dict[str, Shape]:
+    heads: dict[str, Shape] = {"pooler.dense.weight": (d_model, d_model), "pooler.dense.bias": (d_model,)}
     heads |= {"qa_outputs.weight": (2, d_model), "qa_outputs.bias": (2,)}
     if "classifier.bias" in found:
         heads |= {"classifier.weight": (*found["classifier.bias"], d_model)}
-    wrong = [name for name in needed if found.get(name) != needed[name]]
-    wrong += [name for name in heads if found.get(name, heads[name]) != heads[name]]
-    wrong += [name for name in found if name not in needed and not PASSED_OVER.fullmatch(name)]
-    if wrong:
-        wanted = needed.get(wrong[0]) or heads.get(wrong[0])
-        raise CheckpointError(
-            f"{path}: tensor {wrong[0]} has shape {found.get(wrong[0])}, config.json asks for {wanted} "
-            f"({len(wrong)} differ)"
-        )
+    return heads
 
 
 def _plain(name: str) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from regard.errors import CheckpointError, RunError
+from regard.export.tensors import WEIGHTS
 from regard.export.tokens import FILE, TARGET, read_tokenizer
 from regard.export.twins import ACTIVATIONS, BLENDERBOT, TWINS, Twin, correspondence, to_ours
 from regard.models import Dims, Transformer, TransformerConfig
@@ -23,7 +24,6 @@ from regard.store import read_json, save_model
 from regard.tasks import Translate, TranslateConfig
 from regard.training.checkpoint import fill
 
-WEIGHTS = "model.safetensors"
 POSITIONS = tuple(f"model.{stack}.embed_positions.weight" for stack in ("encoder", "decoder"))
 REQUIRED = {
     "pad_token_id": PAD,
@@ -39,7 +39,7 @@ def import_folder(folder: Path, out: Path) -> None:
     given = read_json(folder / "config.json")
     twin = next((twin for twin in TWINS if twin.model_type == given.get("model_type")), None)
     if twin is None:
-        known = ", ".join((*(twin.model_type for twin in TWINS), "bert"))
+        known = ", ".join((*(twin.model_type for twin in TWINS), "bert", "gpt2"))
         raise CheckpointError(
             f"{folder / 'config.json'}: model_type {given.get('model_type')!r} is not one that regard has "
             f"({known} are)"

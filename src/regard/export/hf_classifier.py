@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from regard.errors import RunError
 from regard.export import hf_bert
-from regard.export.bert import ARCHITECTURE, HEADS, WEIGHTS
+from regard.export.bert import ARCHITECTURE, HEADS
 from regard.export.hf import library, quietly, refuse_gaps
 from regard.export.parity import Answer
+from regard.export.tensors import WEIGHTS
 from regard.export.tokens import write_tokenizer
 from regard.models import BertConfig, ClassifierConfig
 from regard.store import write_json

@@ -15,9 +15,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from regard.export import hf_bert
-from regard.export.bert import HEADS, WEIGHTS
+from regard.export.bert import HEADS
 from regard.export.hf import library, quietly, refuse_gaps
 from regard.export.parity import Answer
+from regard.export.tensors import WEIGHTS
 from regard.export.tokens import write_tokenizer
 from regard.models import BertPretrainingConfig
 from regard.store import write_json

@@ -4,15 +4,18 @@ Grouped heads become as many equal ones, an absent bias becomes zeros; engines t
 Transformer then fit, at the price of a few more numbers.
 """
 
+from typing import TypeVar
+
 import torch
 from torch import Tensor, nn
 
-from regard.models import TransformerConfig
+from regard.models import GPTConfig, TransformerConfig
 
+C = TypeVar("C", TransformerConfig, GPTConfig)
 DENSE = tuple(f".{name}" for name in ("q", "k", "v", "o", "inner", "gate", "outer"))
 
 
-def written_out(model: nn.Module, config: TransformerConfig) -> tuple[dict[str, Tensor], TransformerConfig]:
+def written_out(model: nn.Module, config: C) -> tuple[dict[str, Tensor], C]:
     """Copies on the CPU, as whoever gets them may round them in place; the config describes them."""
     own = {
         name: tensor.detach().to("cpu", torch.float32, copy=True)
@@ -28,7 +31,7 @@ def written_out(model: nn.Module, config: TransformerConfig) -> tuple[dict[str, 
     return plain, config.model_copy(update={"n_kv_heads": None, "bias": True})
 
 
-def _repeated(tensor: Tensor, group: int, config: TransformerConfig) -> Tensor:
+def _repeated(tensor: Tensor, group: int, config: TransformerConfig | GPTConfig) -> Tensor:
     """Each key or value head once for every query head that it serves."""
     heads = torch.unflatten(tensor, 0, (config.n_heads // group, -1))
     return heads.repeat_interleave(group, dim=0).flatten(0, 1)

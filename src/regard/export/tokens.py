@@ -9,7 +9,8 @@ from typing import Any
 
 import tokenizers
 
-from regard.data.tokenizer import EOS, MAX_FILE_BYTES, Tokenizer
+from regard.data.foreign import MAX_FILE_BYTES
+from regard.data.tokenizer import EOS, Tokenizer
 from regard.data.vocabulary import SPECIALS
 from regard.errors import CheckpointError
 from regard.tasks import Translate
@@ -26,12 +27,30 @@ def write_tokenizers(task: Translate, folder: Path) -> None:
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    path = folder / FILE
-    tokenizer.save(path)
     if tokenizer.marks.begin:  # a BERT's own says by itself what stands around a text
-        return
-    content = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(content | {"post_processor": _AND_END}, ensure_ascii=False, indent=1), "utf-8")
+        tokenizer.save(folder / FILE)
+    else:
+        _write_with(_AND_END, tokenizer, folder / FILE)
+
+
+def write_prompter(tokenizer: Tokenizer, folder: Path, *, begins: bool) -> None:
+    """For texts that will be continued: nothing ends them, and an end stands before them if they begin."""
+    end = tokenizer.names[tokenizer.marks.end]
+    before = [{"SpecialToken": {"id": end, "type_id": 0}}] if begins else []
+    first, second = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
+    template = {
+        "type": "TemplateProcessing",
+        "single": [*before, first],
+        "pair": [*before, first, *before, second],
+        "special_tokens": {end: {"id": end, "ids": [tokenizer.marks.end], "tokens": [end]}},
+    }
+    _write_with(template, tokenizer, folder / FILE)
+
+
+def _write_with(post_processor: dict[str, Any], tokenizer: Tokenizer, path: Path) -> None:
+    tokenizer.save(path)
+    content = json.loads(path.read_text("utf-8")) | {"post_processor": post_processor}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
 
 
 def open_tokenizers(folder: Path) -> tuple[tokenizers.Tokenizer, tokenizers.Tokenizer]:

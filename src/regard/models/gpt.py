@@ -41,6 +41,9 @@ PRESETS: dict[str, dict[str, int]] = {
 class GPTConfig(BlockConfig):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["gpt"] = "gpt"
+    init_from: str | None = Field(
+        None, description="a language model's run, or a GPT-2 of Hugging Face: all of it to begin with"
+    )
     preset: Literal["tiny", "mini", "small", "base"] | None = Field(
         None, description="sizes to start from; fields given beside it win (base is GPT-2's)"
     )
@@ -56,7 +59,10 @@ class GPTConfig(BlockConfig):
         return GPT(self, dims)
 
     def __str__(self) -> str:
-        return f"gpt {self.n_layers} layers, d={self.d_model}, {self.n_heads} heads"
+        begun = f"gpt from {self.init_from}," if self.init_from else "gpt"
+        if self.init_from and "d_model" not in self.model_fields_set:  # which has yet to be read
+            return begun.removesuffix(",")
+        return f"{begun} {self.n_layers} layers, d={self.d_model}, {self.n_heads} heads"
 
 
 @dataclass(frozen=True)

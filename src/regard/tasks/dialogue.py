@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from regard.data.dialogue import split
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import EOS, Tokenizer
+from regard.data.tokenizer import EOS, OWN, Tokenizer
 from regard.decode import DecodeConfig
+from regard.errors import RecipeError
 from regard.layers import heads
 from regard.metrics.text import BleuTokenizer
 from regard.models import GPT
@@ -63,8 +64,15 @@ class Dialogue(Seq2Seq[DialogueConfig]):
     learns_from_cut: ClassVar[bool] = True
 
     @classmethod
-    def fit(cls, config: DialogueConfig, rows: Iterable[Row]) -> Self:
+    def fit(cls, config: DialogueConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         """Each turn counts once, though it stands in many contexts."""
+        if tokenizer is not None:
+            if tokenizer.marks != OWN:
+                raise RecipeError(
+                    "model.init_from: a dialogue needs a vocabulary with the marks of regard's own; begin "
+                    "with a language model that was trained here, or without init_from"
+                )
+            return cls(config, tokenizer, tokenizer)
         pairs = sampled((row.fields["context"], row.fields["reply"]) for row in rows)
         turns = dict.fromkeys(
             turn for context, reply in pairs for turn in (*split(context, config.separator), reply)

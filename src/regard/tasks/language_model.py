@@ -20,7 +20,7 @@ from regard.data.documents import By, goes_on
 from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
-from regard.data.tokenizer import EOS, UNK, Tokenizer, TokenizerConfig
+from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.data.writing import Space
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
 from regard.errors import DataError
@@ -91,13 +91,22 @@ class LanguageModel(Writing[Stretches, Continuation]):
         self.writer = Writer(tokenizer, MOST_WRITTEN)
 
     @classmethod
-    def fit(cls, config: LanguageModelConfig, rows: Iterable[Row]) -> Self:
-        texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
-        return cls(config, Tokenizer.train(config.tokenizer, texts))
+    def fit(
+        cls, config: LanguageModelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None
+    ) -> Self:
+        if tokenizer is None:
+            texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
+            tokenizer = Tokenizer.train(config.tokenizer, texts)
+        return cls(config, tokenizer)
 
     @property
     def block(self) -> int:
         return self.config.max_length
+
+    @property
+    def end(self) -> int:
+        """What closes a document."""
+        return self.tokenizer.marks.end
 
     @property
     def decode(self) -> DecodeConfig:
@@ -134,7 +143,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
     def keep(self, example: Stretch) -> Kept:
         """A document is closed where it ends."""
         tokens = example.tokens
-        return (tokens if goes_on(example.row.fields["text"]) else np.append(tokens, EOS),)
+        return (tokens if goes_on(example.row.fields["text"]) else np.append(tokens, self.end),)
 
     def revive(self, row: Row, kept: Kept) -> Stretch:
         (tokens,) = kept
@@ -161,11 +170,12 @@ class LanguageModel(Writing[Stretches, Continuation]):
 
     @cached_property
     def _characters_V(self) -> Tensor:
-        """How many characters each piece adds to a text; end marks add none."""
-        counts = [len(spelling) for spelling in self.tokenizer.spellings]
-        counts[UNK] = 1
-        for byte, piece in enumerate(self.tokenizer.byte_ids):
-            counts[piece] = int(byte not in CONTINUATION_BYTES)
+        """How many characters each piece begins; end marks begin none."""
+        spelt = [spelling.encode("utf-8", "surrogateescape") for spelling in self.tokenizer.spellings]
+        counts = [sum(byte not in CONTINUATION_BYTES for byte in piece) for piece in spelt]
+        marks = self.tokenizer.marks
+        if marks.unknown not in marks.unspoken:
+            counts[marks.unknown] = 1
         return torch.tensor(counts)
 
     def samples(
@@ -193,17 +203,17 @@ class LanguageModel(Writing[Stretches, Continuation]):
         self, model: nn.Module, batch: Stretches, decode: DecodeConfig, listener: Listener = NOBODY
     ) -> list[list[Hypothesis]]:
         assert isinstance(model, GPT)
-        prompts = [self._begun(example) for example in batch.examples]
+        prompts = [self.begun(example) for example in batch.examples]
         device = batch.tokens_BT.device
         lengths_B = torch.tensor([len(prompt) for prompt in prompts], device=device)
         state = model.start(padded(prompts).to(device), lengths_B, self.block)
         return self.writer(model, state, [prompt.tolist() for prompt in prompts], decode, device, listener)
 
-    def _begun(self, example: Stretch) -> Ints:
+    def begun(self, example: Stretch) -> Ints:
         """What is continued. A document begins where another has ended; so does what is too short to tell."""
         tokens = example.tokens
         if self.config.documents != "files" or len(tokens) < 2:
-            tokens = np.insert(tokens, 0, EOS)
+            tokens = np.insert(tokens, 0, self.end)
         if len(tokens) > self.block:
             raise DataError(
                 f"{example.row.where}: the text has {len(tokens)} pieces, this model reads {self.block} "
@@ -224,8 +234,8 @@ class LanguageModel(Writing[Stretches, Continuation]):
 
     def _forced(self, example: Stretch, prediction: Continuation) -> tuple[list[int], list[int]]:
         """The prompt and as much of the answer as one block holds."""
-        prompt = self._begun(example).tolist()
-        answer = list(prediction.ids) or [EOS]
+        prompt = self.begun(example).tolist()
+        answer = list(prediction.ids) or [self.end]
         return prompt, answer[: self.block + 1 - len(prompt)]
 
     def force(self, example: Stretch, prediction: Continuation) -> Stretches:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from regard.data.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
+from regard.data.tokenizer import BOS, OWN, Tokenizer
 from regard.decode import (
     NOBODY,
     DecodeConfig,
@@ -28,7 +28,8 @@ from regard.decode import (
 from regard.errors import RecipeError
 
 Wishes = tuple[str, ...]
-NEVER_WRITTEN = (PAD, UNK, BOS)
+NEVER_WRITTEN = OWN.unwritten
+"""Of a vocabulary of ours."""
 
 
 class Writer:
@@ -124,9 +125,9 @@ class Writer:
         if hit := _first_in(decode.prefix, decode.must_not):
             raise RecipeError(f"decode.prefix: contains {hit!r}, which must_not excludes")
         return Rules(
-            EOS,
+            self.tokenizer.marks.end,
             limits,
-            forbidden=NEVER_WRITTEN,
+            forbidden=self.tokenizer.marks.unwritten,
             least=decode.min_length,
             prefixes=[prefix] * len(limits) if prefix else (),
             no_repeat=decode.no_repeat,
@@ -139,9 +140,9 @@ class Writer:
     def _excluding(self, phrases: Wishes) -> Phrases | None:
         known, excluded = self._excluded
         if phrases != known:
-            writable = [phrase for phrase in phrases if UNK not in self.tokenizer.encode(phrase).ids]
+            writable = [phrase for phrase in phrases if self._can_write(phrase)]
             spelt = [self.tokenizer.spelt(phrase) for phrase in writable]
-            excluded = Phrases(spelt, self.tokenizer.spellings, EOS) if spelt else None
+            excluded = Phrases(spelt, self.tokenizer.spellings, self.tokenizer.marks.end) if spelt else None
             self._excluded = phrases, excluded
         return excluded
 
@@ -152,7 +153,7 @@ class Writer:
                 raise RecipeError(
                     f"decode.must_include: {phrase!r} contains {hit!r}, which must_not excludes"
                 )
-            if UNK in self.tokenizer.encode(phrase).ids:
+            if not self._can_write(phrase):
                 raise RecipeError(
                     f"decode.must_include: {phrase!r} has characters the vocabulary does not know"
                 )
@@ -165,9 +166,13 @@ class Writer:
         known, required = self._required
         if phrases != known:
             spelt = [self.tokenizer.spelt(phrase) for phrase in phrases]
-            required = Required(spelt, pieces, self.tokenizer.spellings, EOS) if phrases else None
+            told = self.tokenizer.spellings, self.tokenizer.marks.end
+            required = Required(spelt, pieces, *told) if phrases else None
             self._required = phrases, required
         return required
+
+    def _can_write(self, phrase: str) -> bool:
+        return self.tokenizer.marks.unknown not in self.tokenizer.encode(phrase).ids
 
     def _within(self, phrase: str) -> list[int]:
         """The pieces of a phrase in the middle of a text: with a space before a word, if none carries it."""

@@ -6,7 +6,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from torch import nn
 
-from regard.data.tokenizer import EOS
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, Tree, untold
 from regard.errors import RecipeError
 from regard.tasks.task import ROWS_TOGETHER, Batch, Prediction, Tell
@@ -83,6 +82,6 @@ class Writing(ABC, Generic[Ba, Pr]):
         """The search for the answer of a batch of one."""
         if self.decode.sample or self.decode.beam == 1:
             raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")
-        tree = Tree(EOS, self.decode.length_penalty)
+        tree = Tree(self.writer.tokenizer.marks.end, self.decode.length_penalty)
         self.search(model, batch, self.decode, Listener(tree=tree))
         return tree

@@ -1,0 +1,39 @@
+"""Files of a vocabulary that was made elsewhere: bounded, and numbered as an embedding needs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from regard.errors import CheckpointError
+
+MAX_FILE_BYTES = 128 * 2**20
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path}: should hold a JSON object")
+    return found
+
+
+def read_text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) > MAX_FILE_BYTES:
+            raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
+        return content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path}: cannot be read ({error}); is the folder complete?") from error
+
+
+def numbered(path: Path, vocabulary: Any) -> dict[str, int]:
+    """Every number has a piece, and every piece a number."""
+    if not isinstance(vocabulary, dict) or not all(type(place) is int for place in vocabulary.values()):
+        raise CheckpointError(f"{path}: its vocabulary is not a list of pieces with their numbers")
+    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        raise CheckpointError(f"{path}: its pieces are not numbered 0, 1, 2 …, or some occur twice")
+    return vocabulary

@@ -1,0 +1,71 @@
+"""Weights from elsewhere: safetensors and nothing else, and no tensor that nobody asked for."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from regard.errors import CheckpointError
+
+WEIGHTS = "model.safetensors"
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file of which only names and shapes have been read so far."""
+
+    path: Path
+    file: Any
+    names: dict[str, str]
+    """Plain ones, and those in the file."""
+    shapes: dict[str, Shape]
+
+    def tensor(self, name: str) -> Tensor:
+        found: Tensor = self.file.get_tensor(self.names[name])
+        if not found.is_floating_point() or not torch.isfinite(found).all():
+            raise CheckpointError(
+                f"{self.path}: tensor {name} holds numbers that are not finite; is it damaged?"
+            )
+        return found.float()
+
+
+@contextmanager
+def opened(path: Path, plain: Callable[[str], str]) -> Iterator[Opened]:
+    """`plain` takes off what names differ in from file to file."""
+    if not path.is_file():
+        raise CheckpointError(
+            f"{path}: missing; weights in another format (pickle) are not read, save them as safetensors"
+        )
+    try:
+        with safe_open(path, "pt") as file:
+            names = {plain(name): name for name in file.keys()}  # noqa: SIM118
+            shapes = {name: tuple(file.get_slice(own).get_shape()) for name, own in names.items()}
+            yield Opened(path, file, names, shapes)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
+
+
+def refuse_others(
+    file: Opened,
+    needed: Mapping[str, Shape],
+    passed_over: re.Pattern[str],
+    heads: Mapping[str, Shape] | None = None,
+) -> None:
+    """Unless all is there that is needed, what may be there (`heads`) is as it should be, and no more is."""
+    found, heads = file.shapes, heads or {}
+    wrong = [name for name in needed if found.get(name) != needed[name]]
+    wrong += [name for name in heads if found.get(name, heads[name]) != heads[name]]
+    wrong += [name for name in found if name not in needed and not passed_over.fullmatch(name)]
+    if wrong:
+        wanted = needed.get(wrong[0]) or heads.get(wrong[0])
+        raise CheckpointError(
+            f"{file.path}: tensor {wrong[0]} has shape {found.get(wrong[0])}, config.json asks for {wanted} "
+            f"({len(wrong)} differ)"
+        )
