@@ -3,7 +3,7 @@
 It stops when as many hypotheses have ended as there are beams, where our search goes on while a better one
 may come, and it knows only the probability of a whole answer, not of its pieces. Its hypotheses are ranked
 here, by the length penalty of the recipe. It has one limit for all texts of a call: an answer that is longer
-than its own text allows is searched for again, and one that never ends is cut there.
+than its own text allows is searched for again, or cut there where no scores are wanted.
 """
 
 import math
@@ -64,17 +64,28 @@ class Fast:
         examples = task.encode(rows)
         limits = [task.writer.limit(len(example.source), decode) for example in examples]
         promises = self._promised(examples, max(limits), decode)
+        found: dict[int, list[Scored]] = {}
         answers: dict[int, Written] = {}
-        longest_first = sorted(range(len(examples)), key=lambda place: -len(examples[place].source))
-        for place in longest_first:
-            example, limit = examples[place], limits[place]
-            found = _found(promises[place])
-            if any(len(pieces) >= limit for pieces, _ in found):
-                found = self._within(limit - 1, example, decode)
-            hypotheses = [self._hypothesis(*one, decode.length_penalty) for one in found]
-            best = sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best]
-            answers[place] = task.told(example, best)
+        beyond: list[int] = []
+        for place in sorted(range(len(examples)), key=lambda place: -len(examples[place].source)):
+            found[place] = _found(promises[place])
+            if any(len(pieces) >= limits[place] for pieces, _ in found[place]):
+                beyond.append(place)
+            else:
+                answers[place] = self._told(task, examples[place], found[place])
+        if _is_scored(decode):
+            found |= self._searched_again(
+                {place: (examples[place], limits[place] - 1) for place in beyond}, decode
+            )
+        else:  # what never goes back is found within a limit as it was found beyond it
+            found |= {place: [(found[place][0][0][: limits[place] - 1], math.nan)] for place in beyond}
+        answers |= {place: self._told(task, examples[place], found[place]) for place in beyond}
         return [answers[place] for place in range(len(examples))]
+
+    def _told(self, task: Translate, example: Pair, found: Sequence[Scored]) -> Written:
+        decode = task.config.decode
+        hypotheses = [self._hypothesis(*one, decode.length_penalty) for one in found]
+        return task.told(example, sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best])
 
     def _promised(self, examples: Sequence[Pair], limit: int, decode: DecodeConfig) -> list[Any]:
         promises: list[Any] = self._translator.translate_batch(
@@ -93,16 +104,28 @@ class Fast:
         )
         return promises
 
-    def _within(self, limit: int, example: Pair, decode: DecodeConfig) -> list[Scored]:
-        """What a search of its own finds; where that was cut, the probability of the end is added."""
-        (promise,) = self._promised([example], limit, decode)
-        found = []
-        for pieces, score in _found(promise):
-            if len(pieces) == limit and _is_scored(decode):
-                (whole,) = self._translator.score_batch([self._pieces(example)], [pieces], max_input_length=0)
-                score += whole.log_probs[-1]
-            found.append((pieces, score))
+    def _searched_again(
+        self, beyond: dict[int, tuple[Pair, int]], decode: DecodeConfig
+    ) -> dict[int, list[Scored]]:
+        """Each with a limit of its own; where that cuts it, the probability of the end is added."""
+        promised = {place: self._promised([one], most, decode)[0] for place, (one, most) in beyond.items()}
+        found = {}
+        for place, (example, most) in beyond.items():
+            own = _found(promised[place])
+            cut = [pieces for pieces, _ in own if len(pieces) == most]
+            ends = iter(self._log_probs(example, cut))
+            found[place] = [
+                (pieces, score + next(ends)[-1] if len(pieces) == most else score) for pieces, score in own
+            ]
         return found
+
+    def _log_probs(self, example: Pair, said: list[list[str]]) -> list[list[float]]:
+        """Of each piece, and of the end after them."""
+        if not said:
+            return []
+        sources = [self._pieces(example)] * len(said)
+        scored = self._translator.score_batch(sources, said, max_input_length=0)
+        return [list(whole.log_probs) for whole in scored]
 
     def _pieces(self, example: Pair) -> list[str]:
         return [self._words[i] for i in example.source.tolist()]
