@@ -5,6 +5,7 @@ Weights are laid out as in `torch.nn.Linear`, so foreign checkpoints fit.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -53,5 +54,26 @@ class Linear(nn.Module):
         y = F.linear(x, self.weight, self.bias)
         return y if self.adapter is None else y + self.adapter(x)
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether weight and bias are all there is to it: no adapter, no listener, no change."""
+        listening = (
+            self._forward_pre_hooks,
+            self._forward_hooks,
+            self._backward_pre_hooks,
+            self._backward_hooks,
+        )
+        changed = type(self) is not Linear or "forward" in vars(self)
+        return self.adapter is None and not changed and not any(listening)
+
     def extra_repr(self) -> str:
         return f"{self.d_in} → {self.d_out}"
+
+
+def joined(maps: Sequence[Linear]) -> tuple[Tensor, Tensor | None]:
+    """The weight and bias that make what each of these bare maps would, side by side, in one product."""
+    if len(maps) == 1:
+        return maps[0].weight, maps[0].bias
+    weights: list[Tensor] = [part.weight for part in maps]
+    biases: list[Tensor] = [part.bias for part in maps if part.bias is not None]
+    return torch.cat(weights), torch.cat(biases) if biases else None

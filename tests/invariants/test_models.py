@@ -13,6 +13,7 @@ from torch.func import functional_call
 
 from regard.attention import Trace, sites, tapped
 from regard.decode import Draw, Rules, beam, walk
+from regard.layers.dropout import Dropout
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import (
     AnswererConfig,
@@ -411,6 +412,23 @@ def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
 
     assert loss(1) == loss(1)
     assert loss(1) != loss(2)
+
+
+@each(MODELS)
+def test_training_computes_what_evaluation_does_but_for_dropout(config: Config, dims: Dims) -> None:
+    """Whatever is left out in training because it would only cost time."""
+    model, given = made(config, dims)
+    for module in model.modules():
+        if isinstance(module, Dropout | nn.RNNBase):
+            setattr(module, "p" if isinstance(module, Dropout) else "dropout", 0.0)
+
+    def gradients() -> dict[str, Tensor]:
+        model.zero_grad()
+        loss_of(config, model, given).backward()
+        return {name: own.grad.clone() for name, own in model.named_parameters() if own.grad is not None}
+
+    still, learning = gradients(), (model.train(), gradients())[1]
+    torch.testing.assert_close(learning, still, rtol=1e-4, atol=1e-5)
 
 
 class Losing(nn.Module):

@@ -5,6 +5,7 @@ from regard.attention.core import attend
 from regard.attention.mask import FULL, Mask, causal, chunk, only_keys, padding, prefix, segments, window
 from regard.attention.multihead import Attention
 from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, sinusoid
+from regard.attention.ragged import Ragged
 from regard.attention.score import Additive, Dot, General, ScaledDot, Score
 from regard.attention.tap import Replace, Site, Tap, Trace, sites, tapped
 
@@ -18,6 +19,7 @@ __all__ = [
     "Growing",
     "Learned",
     "Mask",
+    "Ragged",
     "RelativeBias",
     "Replace",
     "Rotary",

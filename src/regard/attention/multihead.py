@@ -4,16 +4,20 @@ A model is a choice of score, mask, position and cache, never a subclass. `proje
 that exist: "qkvo" is the Transformer's, "qk" Bahdanau's (values are the states themselves), "" Luong's.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from regard.attention.cache import Growing, Static
 from regard.attention.core import Bias, attend
 from regard.attention.mask import FULL, Mask
 from regard.attention.position import ALiBi, RelativeBias, Rotary
+from regard.attention.ragged import Ragged
 from regard.attention.score import ScaledDot, Score
 from regard.attention.tap import Site
-from regard.linear import Linear
+from regard.linear import Linear, joined
 
 
 class Attention(Site):
@@ -51,15 +55,20 @@ class Attention(Site):
         self.o = Linear(n_heads * d_value, d_query, bias=bias) if "o" in project else None
         self.rotary, self.distance, self.dropout = rotary, distance, dropout
 
-    def remember(self, memory_BKD: Tensor, positions_BK: Tensor | None = None) -> Growing:
+    def remember(
+        self, memory_BKD: Tensor, positions_BK: Tensor | None = None, *, ragged: Ragged | None = None
+    ) -> Growing:
         """The keys and values of a memory, for use now and later.
 
         Positions are 0, 1, 2 … unless given; what is to be appended to an earlier memory must give them.
         """
-        k_BGKE = _split(memory_BKD if self.k is None else self.k(memory_BKD), self.n_kv_heads)
-        v_BGKW = _split(memory_BKD if self.v is None else self.v(memory_BKD), self.n_kv_heads)
+        k_BKD, v_BKD = _mapped(memory_BKD, (self.k, self.v), ragged)
+        return self._remembered(k_BKD, v_BKD, positions_BK)
+
+    def _remembered(self, k_BKD: Tensor, v_BKD: Tensor, positions_BK: Tensor | None) -> Growing:
+        k_BGKE, v_BGKW = _split(k_BKD, self.n_kv_heads), _split(v_BKD, self.n_kv_heads)
         if self.rotary is not None:
-            k_BGKE = self.rotary(k_BGKE, _positions(positions_BK, 0, memory_BKD))
+            k_BGKE = self.rotary(k_BGKE, _positions(positions_BK, 0, k_BKD))
         return Growing(k_BGKE, v_BGKW, positions_BK)
 
     def forward(
@@ -75,7 +84,8 @@ class Attention(Site):
         A memory may have fewer rows than x: then its rows are sources and x holds their beams, one query
         each. They are laid side by side as queries of one source, so no key is ever copied per beam.
         """
-        memory = self.remember(x_BQD, positions_BQ) if memory is None else memory
+        if memory is None:
+            return self.reflect(x_BQD, mask=mask, positions_BT=positions_BQ)[0]
         rows, sources = x_BQD.shape[0], memory.k_BGKE.shape[0]
         if rows != sources:
             assert x_BQD.shape[1] == 1, "beams come one query each"
@@ -85,32 +95,71 @@ class Attention(Site):
             )
             beside: Tensor = self(x_BQD.reshape(sources, rows // sources, -1), memory, mask=mask)
             return beside.reshape(rows, 1, -1)
-        q_BHQE = _split(x_BQD if self.q is None else self.q(x_BQD), self.n_heads)
+        (q_BQD,) = _mapped(x_BQD, (self.q,))
+        return self._seen(q_BQD, memory, mask, positions_BQ)
+
+    def reflect(
+        self,
+        x_BTD: Tensor,
+        past: Growing | None = None,
+        *,
+        mask: Mask = FULL,
+        positions_BT: Tensor | None = None,
+        ragged: Ragged | None = None,
+    ) -> tuple[Tensor, Growing]:
+        """Attend from x to itself and to its past; with it, all keys and values so far."""
+        q_BTD, k_BTD, v_BTD = _mapped(x_BTD, (self.q, self.k, self.v), ragged)
+        new = self._remembered(k_BTD, v_BTD, positions_BT)
+        own = new if past is None else past.append(new)
+        return self._seen(q_BTD, own, mask, positions_BT, ragged), own
+
+    def _seen(
+        self,
+        q_BQD: Tensor,
+        memory: Static,
+        mask: Mask,
+        positions_BQ: Tensor | None,
+        ragged: Ragged | None = None,
+    ) -> Tensor:
+        q_BHQE = _split(q_BQD, self.n_heads)
         offset = memory.k_BGKE.shape[2] - q_BHQE.shape[2]
         if self.rotary is not None:
-            q_BHQE = self.rotary(q_BHQE, _positions(positions_BQ, offset, x_BQD))
+            q_BHQE = self.rotary(q_BHQE, _positions(positions_BQ, offset, q_BQD))
         out_BHQW = attend(
             q_BHQE,
             memory.k_BGKE,
             memory.v_BGKW,
             score=self.score,
             mask=mask,
-            bias=self._bias(x_BQD, memory, positions_BQ, offset),
+            bias=self._bias(q_BQD, memory, positions_BQ, offset),
             tap=self.tap,
             dropout=self.dropout if self.training else 0.0,
         )
         out_BQD = out_BHQW.transpose(1, 2).flatten(2)
+        if ragged is not None:
+            out_BQD = ragged.gather(out_BQD)
         return out_BQD if self.o is None else self.o(out_BQD)
 
-    def _bias(self, x_BQD: Tensor, memory: Static, positions_BQ: Tensor | None, offset: int) -> Bias | None:
+    def _bias(self, q_BQD: Tensor, memory: Static, positions_BQ: Tensor | None, offset: int) -> Bias | None:
         distance = self.distance
         if distance is None:
             return None
-        query_BQ = _positions(positions_BQ, offset, x_BQD)
+        query_BQ = _positions(positions_BQ, offset, q_BQD)
         key_BK = memory.positions_BK
         if key_BK is None:
-            key_BK = torch.arange(memory.k_BGKE.shape[2], device=x_BQD.device)[None]
+            key_BK = torch.arange(memory.k_BGKE.shape[2], device=q_BQD.device)[None]
         return lambda rows: distance(query_BQ[:, rows.start : rows.stop], key_BK)
+
+
+def _mapped(x_BTD: Tensor, maps: Sequence[Linear | None], ragged: Ragged | None = None) -> tuple[Tensor, ...]:
+    """What each map makes of x, spread out if x is ragged; what has no map is x itself."""
+    bare = [part for part in maps if part is not None and part.is_bare]
+    if len(bare) < len(maps):
+        made = [x_BTD if part is None else part(x_BTD) for part in maps]
+        return tuple(made if ragged is None else map(ragged.spread, made))
+    made_BTD = F.linear(x_BTD, *joined(bare))
+    made_BTD = made_BTD if ragged is None else ragged.spread(made_BTD)
+    return torch.split_with_sizes(made_BTD, [part.d_out for part in bare], dim=-1)
 
 
 def _split(x_BTD: Tensor, n_heads: int) -> Tensor:

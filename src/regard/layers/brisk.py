@@ -20,7 +20,7 @@ from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.feedforward import FeedForward
 from regard.layers.stack import Stack
-from regard.linear import Linear
+from regard.linear import Linear, joined
 
 Affine = tuple[Tensor, Tensor | None]
 WRITTEN_OUT = {
@@ -60,11 +60,11 @@ class _Layer:
         self.pre, self.n_heads, self.n_kv_heads = block.pre, own.n_heads, own.n_kv_heads
         self.gqa = own.n_kv_heads != own.n_heads
         self.norms = [_norm(norm) for norm in (block.self_norm, cross_norm, block.ff_norm)]
-        qkv = [_affine(part) for part in (own.q, own.k, own.v)]
-        self.qkv, self.widths = _beside(qkv), [len(weight) for weight, _ in qkv]
+        qkv = [part for part in (own.q, own.k, own.v) if part is not None]
+        self.qkv, self.widths = joined(qkv), [part.d_out for part in qkv]
         self.own_out, self.cross_q, self.cross_out = map(_affine, (own.o, cross.q, cross.o))
-        inner = [_affine(part) for part in (ff.inner, ff.gate) if part is not None]
-        self.inner, self.n_inner = _beside(inner), len(inner)
+        inner = [part for part in (ff.inner, ff.gate) if part is not None]
+        self.inner, self.n_inner = joined(inner), len(inner)
         self.activate, self.outer = ff.activate, _affine(ff.outer)
 
     def __call__(
@@ -184,13 +184,6 @@ def _blocks(stack: Stack) -> Iterator[Block]:
 def _affine(linear: Linear | None) -> Affine:
     assert linear is not None
     return linear.weight, linear.bias
-
-
-def _beside(parts: Sequence[Affine]) -> Affine:
-    if len(parts) == 1:
-        return parts[0]
-    biases = [bias for _, bias in parts if bias is not None]
-    return torch.cat([weight for weight, _ in parts]), torch.cat(biases) if biases else None
 
 
 def _norm(norm: nn.LayerNorm) -> _Norm:

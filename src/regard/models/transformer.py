@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.attention import Growing, Static, causal, padding
+from regard.attention import Growing, Ragged, Static, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
 from regard.layers.brisk import Brisk, barring
@@ -85,7 +85,8 @@ class Transformer(nn.Module):
         read: heads.Read = heads.logits,
     ) -> Tensor:
         """What `read` makes of the decoder's states at the kept target positions, laid end to end (N)."""
-        memory = self.decoder.remember(self.encode(source_BK, lengths_B))
+        ragged = Ragged.of(lengths_B, source_BK.shape[1]) if self.training else None
+        memory = self.decoder.remember(self.encode(source_BK, lengths_B, ragged), ragged=ragged)
         hidden_BTD, _ = self.decoder(
             self.embed_target(target_BT, positions_like(target_BT)),
             mask=causal(),
@@ -99,10 +100,16 @@ class Transformer(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def encode(self, source_BK: Tensor, lengths_B: Tensor) -> Tensor:
+    def encode(self, source_BK: Tensor, lengths_B: Tensor, ragged: Ragged | None = None) -> Tensor:
+        """memory_BKD; if ragged, of the real positions only.
+
+        In training alone: an answer must not depend on how long others in its batch are, to the bit.
+        """
         embed = self.embed_target if self.embed_source is None else self.embed_source
         x_BKD = embed(source_BK, positions_like(source_BK))
-        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B))[0]
+        if ragged is not None:
+            x_BKD = ragged.gather(x_BKD)
+        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), ragged=ragged)[0]
         return memory_BKD
 
     def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
