@@ -14,6 +14,7 @@ import torch
 from regard import durable
 from regard.data.fingerprint import fingerprints
 from regard.errors import CheckpointError, RecipeError, RunError
+from regard.machine import has_bfloat16
 from regard.recipe import Recipe
 
 NAME = "identity.json"
@@ -46,8 +47,14 @@ def identity(
         },
         **({} if weights is None else {f"weights.{weights.name}": durable.sha256(weights)}),
         "torch": torch.__version__,
-        "machine": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
+        "machine": _machine(),
     }
+
+
+def _machine() -> str:
+    """What its arithmetic depends on."""
+    units = " bfloat16" * has_bfloat16(torch.device("cpu"))
+    return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}{units}"
 
 
 def of_recipe(recipe: Recipe) -> dict[str, Any]:

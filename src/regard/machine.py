@@ -41,6 +41,15 @@ def keep_freed_memory() -> None:
         libc.mallopt(top_pad, 2**26)
 
 
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether there are units for it; without, it is emulated, several times slower than single precision."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return device.type == "cpu" and any(
+        (torch.cpu._is_avx512_bf16_supported(), torch.cpu._is_amx_tile_supported())
+    )
+
+
 def _limits() -> Iterator[int]:
     """What there is, what a container or a batch system grants, what `ulimit -v` allows."""
     yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

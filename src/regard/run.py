@@ -94,7 +94,7 @@ class Run:
             n_valid=len(training.valid),
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
             model=str(self.recipe.model),
-            device=str(training.device),
+            device=f"{training.device}{', products in bfloat16' * training.narrow}",
             total_steps=training.total_steps,
             resumed_step=training.progress.step,
         )

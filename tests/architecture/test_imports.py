@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "decoder": "store export models data errors",
     "begin": "encoder decoder recipe models errors",
     "lock": "errors",
-    "identity": "recipe data.fingerprint durable errors",
+    "identity": "recipe data.fingerprint machine durable errors",
     "corpus": "recipe tasks data lock errors",
     "run": "recipe corpus begin report store models machine tasks metrics.resample training data"
     " durable identity lock errors",

@@ -7,8 +7,10 @@ import torch
 
 from oracle.made import Made
 from regard.training import state
+from regard.training.config import TrainConfig
 from regard.training.events import Step
 from regard.training.loop import run
+from regard.training.precision import WIDE_ENOUGH, is_narrow
 from regard.training.state import Training
 
 Make = Callable[..., Training]
@@ -34,14 +36,40 @@ def test_only_products_are_narrow(make: Make) -> None:
     assert not made.narrow & {"aten.exp_.default", "aten.log.default", "aten.native_layer_norm.default"}
 
 
-def test_a_cpu_computes_in_single_precision_unless_told(make: Make) -> None:
+@pytest.mark.parametrize(
+    ("precision", "d_model", "units", "narrow"),
+    [
+        ("auto", WIDE_ENOUGH, True, True),
+        ("auto", WIDE_ENOUGH - 1, True, False),
+        ("auto", WIDE_ENOUGH, False, False),
+        ("single", WIDE_ENOUGH, True, False),
+        ("bfloat16", 8, False, True),
+    ],
+)
+def test_the_machine_and_the_width_decide_unless_told(
+    precision: str, d_model: int, units: bool, narrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.training.precision.has_bfloat16", lambda device: units)
+    plan = TrainConfig.model_validate({"max_steps": 1, "precision": precision})
+    assert is_narrow(plan, torch.device("cpu"), d_model) == narrow
+
+
+def test_a_small_model_computes_in_single_precision(make: Make) -> None:
     assert losses(make("auto", max_steps=4)) == losses(make("single", max_steps=4, precision="single"))
+
+
+def test_muon_moves_in_bfloat16_too(make: Make) -> None:
+    training = make(max_steps=2, optimizer="muon", precision="bfloat16")
+    with Made() as made:
+        list(run(training))
+    assert "aten.baddbmm.default" in made.narrow
 
 
 @pytest.mark.filterwarnings("ignore")  # those of torch about itself
 def test_a_compiled_model_takes_the_same_steps(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the backend that compiles nothing: it is the code path that is tried here, not a compiler."""
     monkeypatch.setattr(state, "COMPILER", "eager")
-    compiled, plain = make("compiled", max_steps=2, compile=True), make("plain", max_steps=2)
+    compiled = make("compiled", max_steps=2, compile=True, dropout=0.0)
+    plain = make("plain", max_steps=2, dropout=0.0)
     assert losses(compiled) == pytest.approx(losses(plain), rel=1e-5)
     assert compiled.model.state_dict().keys() == plain.model.state_dict().keys()

@@ -64,7 +64,9 @@ class TrainConfig(Config):
         False, description="split weights, gradients and moments over torchrun's processes (FSDP2)"
     )
     precision: Literal["auto", "single", "bfloat16"] = Field(
-        "auto", description="of the matrix products in training; auto: bfloat16 where a GPU has units for it"
+        "auto",
+        description="of the matrix products in training; auto: bfloat16 where the processor has units for it "
+        "and d_model is at least 128",
     )
     compile: bool = Field(
         False, description="compile the model with torch.compile: minutes at first, then perhaps faster"

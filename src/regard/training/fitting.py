@@ -80,7 +80,7 @@ def _goes_through(training: Training, batch: list[int], parts: int) -> bool:
     try:
         for part in training.load(batch, parts).parts:
             counts = part.counts
-            with products(training.plan, training.device):
+            with products(training.device, narrow=training.narrow):
                 loss = training.task.loss(training.model, part.to(training.device)).objective(counts)
             loss.backward()  # type: ignore[no-untyped-call]
     except (RuntimeError, MemoryError) as error:
@@ -108,7 +108,7 @@ def _kept_for_backward(training: Training, rows: list[int]) -> int:
 
     part = training.task.collate([training.train[i] for i in rows]).to(training.device)
     keeping = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
-    with keeping, products(training.plan, training.device):
+    with keeping, products(training.device, narrow=training.narrow):
         training.task.loss(training.model, part)
     return sum(kept.values())
 

@@ -109,7 +109,7 @@ def update(training: Training, load: Load, step: int, lr: float) -> tuple[float,
     for number, part in enumerate(load.parts, 1):
         own = number <= load.n_own
         with ranks.summing(training.parallel, number == len(load.parts)):
-            with products(training.plan, training.device):
+            with products(training.device, narrow=training.narrow):
                 loss = training.task.loss(training.parallel, part.to(training.device))
             objective = loss.objective(counts) * (ranks.world if own else 0)
             objective.backward()  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 
 So every direction of a matrix moves equally far, the rare ones too. A step is as long as Adam's would be
 (0.2 · √longer side, Liu et al. 2025): one learning rate serves both. Unlike the authors' and torch's, the
-products are in the precision of the weights, as a CPU has no faster one, and equal shapes go together.
+products are in bfloat16 only where those of the model are, and equal shapes go together.
 """
 
 import math
@@ -23,7 +23,8 @@ ROUNDS = 5
 class Muon(torch.optim.AdamW):
     """Embeddings, the output and what is no matrix have Adam's moments; matrices have one momentum."""
 
-    def __init__(self, model: nn.Module, **adam: Any) -> None:
+    def __init__(self, model: nn.Module, *, narrow: bool = False, **adam: Any) -> None:
+        self.narrow = narrow
         matrices = {
             module.weight
             for name, module in model.named_modules()
@@ -43,7 +44,8 @@ class Muon(torch.optim.AdamW):
         for group in groups:
             for shape, alike in groupby(filter(_has_gradient, group["params"]), key=_shape):
                 matrices = list(alike)
-                moves = orthogonal(torch.stack([self._pushed(matrix) for matrix in matrices]))
+                pushes = torch.stack([self._pushed(matrix) for matrix in matrices])
+                moves = orthogonal(pushes.bfloat16() if self.narrow else pushes).to(pushes.dtype)
                 length = 0.2 * math.sqrt(max(shape)) * group["lr"]
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, list(moves), alpha=-length)

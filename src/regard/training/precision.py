@@ -4,16 +4,20 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from regard.machine import has_bfloat16
 from regard.training.config import TrainConfig
 
-
-def products(plan: TrainConfig, device: torch.device) -> AbstractContextManager[object]:
-    """In here matrix products are made as precisely as the plan says."""
-    if plan.precision == "bfloat16" or (plan.precision == "auto" and _has_units(device)):
-        return torch.autocast(device.type, torch.bfloat16)
-    return nullcontext()
+WIDE_ENOUGH = 128
+"""Narrower models gain less from quicker products than the changes between precisions cost."""
 
 
-def _has_units(device: torch.device) -> bool:
-    """Processors without them emulate bfloat16, several times slower than single precision."""
-    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+def is_narrow(plan: TrainConfig, device: torch.device, d_model: int) -> bool:
+    """Whether products are made in bfloat16. What decides is the machine, not its mood: no clock is asked."""
+    if plan.precision == "auto":
+        return d_model >= WIDE_ENOUGH and has_bfloat16(device)
+    return plan.precision == "bfloat16"
+
+
+def products(device: torch.device, *, narrow: bool) -> AbstractContextManager[object]:
+    """In here matrix products are made in bfloat16, if they are to be narrow."""
+    return torch.autocast(device.type, torch.bfloat16) if narrow else nullcontext()

@@ -24,6 +24,7 @@ from regard.training.ema import Ema
 from regard.training.evaluate import evaluate
 from regard.training.events import SetAside
 from regard.training.muon import Muon
+from regard.training.precision import is_narrow
 from regard.training.ranks import Ranks
 from regard.training.stopping import Stop
 
@@ -76,7 +77,8 @@ class Training:
             self.model.compile(backend=COMPILER, dynamic=True)
         self.parallel = self.ranks.parallel(self.model)
         """The model as it is trained: what goes through it is summed over the ranks on its way back."""
-        self.optimizer = _optimizer(self.model, self.plan, self.rates)
+        self.narrow = is_narrow(self.plan, self.device, self.d_model)
+        self.optimizer = _optimizer(self.model, self.plan, self.rates, narrow=self.narrow)
         self.ema = Ema(self.model, self.plan.ema) if self.plan.ema else None
         self.signal = 0
         """The signal that was heard, agreed by all ranks."""
@@ -200,7 +202,9 @@ class Training:
         ]
 
 
-def _optimizer(model: nn.Module, plan: TrainConfig, rates: dict[str, float]) -> torch.optim.Optimizer:
+def _optimizer(
+    model: nn.Module, plan: TrainConfig, rates: dict[str, float], *, narrow: bool
+) -> torch.optim.Optimizer:
     settings: dict[str, Any] = {
         "lr": plan.lr,
         "betas": plan.betas,
@@ -209,7 +213,7 @@ def _optimizer(model: nn.Module, plan: TrainConfig, rates: dict[str, float]) -> 
         "fused": True,
     }
     if plan.optimizer == "muon":
-        return Muon(model, **settings)
+        return Muon(model, narrow=narrow, **settings)
     kind = torch.optim.AdamW if plan.optimizer == "adamw" else torch.optim.Adam
     return kind(_groups(model, rates), **settings)
 
