@@ -36,10 +36,12 @@ COMMANDS: dict[str, list[str]] = {
     "joeynmt": [str(PEERS), "joeynmt_train.py"],
     "hf": [str(PEERS), "hf_marian.py"],
     "hf_bucketed": [str(PEERS), "hf_marian.py", "--batches", "bucketed"],
+    "regard_bfloat16": [OURS, "regard_train.py", "--precision", "bfloat16"],
+    "hf_bucketed_bfloat16": [str(PEERS), "hf_marian.py", "--batches", "bucketed", "--bfloat16"],
     "regard_rnn": [OURS, "regard_train.py", "--model", "rnn"],
     "joeynmt_rnn": [str(PEERS), "joeynmt_train.py", "--model", "rnn"],
 }
-DEFAULT_TOOLS = ["regard", "joeynmt", "hf", "regard_rnn", "joeynmt_rnn"]
+DEFAULT_TOOLS = [tool for tool in COMMANDS if not tool.endswith("_bfloat16")]
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def table(runs: Sequence[Run], source_per_target: float) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for tool, found in by_tool.items():
-        own = "regard_rnn" if tool.endswith("_rnn") else "regard"
+        _, *kind = tool.split("_")
+        own = "_".join(["regard", *(part for part in kind if part != "bucketed")])
         cells = [
             tool,
             ", ".join(f"{run.answer['target_tokens_per_s']:.0f}" for run in found),
@@ -155,7 +158,7 @@ def section(options: argparse.Namespace, runs: Sequence[Run], rows: str) -> str:
         versions |= run.answer["versions"]
     command = shlex.join(["python", "bench/train_speed.py", *sys.argv[1:]]).replace(str(options.data), "DIR")
     facts = [
-        f"Machine: {machine()}; threads: {options.threads}; single precision.",
+        f"Machine: {machine()}; threads: {options.threads}; single precision but where it says bfloat16.",
         "Versions: " + ", ".join(f"{name} {number}" for name, number in sorted(versions.items())) + ".",
         f"Each number: {options.seconds:g} s after {options.warmup} warm-up steps in a fresh process.",
         f"Matrix products (1024³) in the course of the run: {min(rates):.0f} to {max(rates):.0f} GFLOP/s.",

@@ -86,6 +86,7 @@ def build_model(vocabulary_size: int) -> MarianMTModel:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--batches", choices=("random", "bucketed"), default="random")
+    parser.add_argument("--bfloat16", action="store_true", help="products, by autocast")
     options = parser.parse_args()
     torch.manual_seed(42)
     pairs, vocabulary_size = read_pairs(options.corpus)
@@ -101,10 +102,11 @@ def main() -> None:
         labels = pad_sequence(targets, batch_first=True, padding_value=IGNORED)
         shifted = labels.roll(1, dims=1).masked_fill(labels.roll(1, dims=1) == IGNORED, PAD)
         shifted[:, 0] = START
-        logits = model(input_ids=source, attention_mask=source != PAD, decoder_input_ids=shifted).logits
-        loss = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, label_smoothing=LABEL_SMOOTHING
-        )
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
+            logits = model(input_ids=source, attention_mask=source != PAD, decoder_input_ids=shifted).logits
+            loss = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, label_smoothing=LABEL_SMOOTHING
+            )
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
         optimizer.step()

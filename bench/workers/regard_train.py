@@ -30,6 +30,7 @@ from regard.data.examples import Examples
 from regard.data.source import read_rows
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import SPECIALS
+from regard.machine import keep_freed_memory
 from regard.models import RNNConfig, TransformerConfig
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.training.config import TrainConfig
@@ -92,18 +93,21 @@ def whole_pieces(vocabulary: Path) -> Tokenizer:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--model", choices=MODELS, default="transformer")
+    parser.add_argument("--precision", choices=("single", "bfloat16"), default="single")
     options = parser.parse_args()
 
     pieces = whole_pieces(options.corpus / "vocabulary.txt")
     task = Translate(TranslateConfig(joint=True, label_smoothing=LABEL_SMOOTHING), pieces, pieces)
     files = [str(options.corpus / f"train.{language}") for language in ("en", "de")]
     examples = Examples.of(task, read_rows(files, {"source": None, "target": None}))
+    keep_freed_memory()  # as in every training of regard
+    plan = PLAN.model_copy(update={"precision": options.precision})
     torch.manual_seed(42)
     model = MODELS[options.model].build(task.dims)
     watch = Stopwatch(options.warmup, options.seconds)
     with tempfile.TemporaryDirectory() as folder:
         training = Training(
-            task, model, examples, [], PLAN, Path(folder), 42, torch.device("cpu"), d_model=D_MODEL
+            task, model, examples, [], plan, Path(folder), 42, torch.device("cpu"), d_model=D_MODEL
         )
         for event in run(training):
             if isinstance(event, Step) and not watch.step(event.tokens, event.loss):
