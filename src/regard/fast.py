@@ -64,22 +64,19 @@ class Fast:
         examples = task.encode(rows)
         limits = [task.writer.limit(len(example.source), decode) for example in examples]
         promises = self._promised(examples, max(limits), decode)
-        found: dict[int, list[Scored]] = {}
         answers: dict[int, Written] = {}
-        beyond: list[int] = []
+        again: dict[int, Any] = {}
         for place in sorted(range(len(examples)), key=lambda place: -len(examples[place].source)):
-            found[place] = _found(promises[place])
-            if any(len(pieces) >= limits[place] for pieces, _ in found[place]):
-                beyond.append(place)
-            else:
-                answers[place] = self._told(task, examples[place], found[place])
-        if _is_scored(decode):
-            found |= self._searched_again(
-                {place: (examples[place], limits[place] - 1) for place in beyond}, decode
-            )
-        else:  # what never goes back is found within a limit as it was found beyond it
-            found |= {place: [(found[place][0][0][: limits[place] - 1], math.nan)] for place in beyond}
-        answers |= {place: self._told(task, examples[place], found[place]) for place in beyond}
+            example, found = examples[place], _found(promises[place])
+            if all(len(pieces) < limits[place] for pieces, _ in found):
+                answers[place] = self._told(task, example, found)
+            elif _is_scored(decode):  # while it does the others
+                (again[place],) = self._promised([example], limits[place] - 1, decode)
+            else:  # what never goes back is found within a limit as it was found beyond it
+                answers[place] = self._told(task, example, [(found[0][0][: limits[place] - 1], math.nan)])
+        for place, promise in again.items():
+            found = self._ended(examples[place], _found(promise), limits[place] - 1)
+            answers[place] = self._told(task, examples[place], found)
         return [answers[place] for place in range(len(examples))]
 
     def _told(self, task: Translate, example: Pair, found: Sequence[Scored]) -> Written:
@@ -104,20 +101,10 @@ class Fast:
         )
         return promises
 
-    def _searched_again(
-        self, beyond: dict[int, tuple[Pair, int]], decode: DecodeConfig
-    ) -> dict[int, list[Scored]]:
-        """Each with a limit of its own; where that cuts it, the probability of the end is added."""
-        promised = {place: self._promised([one], most, decode)[0] for place, (one, most) in beyond.items()}
-        found = {}
-        for place, (example, most) in beyond.items():
-            own = _found(promised[place])
-            cut = [pieces for pieces, _ in own if len(pieces) == most]
-            ends = iter(self._log_probs(example, cut))
-            found[place] = [
-                (pieces, score + next(ends)[-1] if len(pieces) == most else score) for pieces, score in own
-            ]
-        return found
+    def _ended(self, example: Pair, found: Sequence[Scored], most: int) -> list[Scored]:
+        """To the score of what its own limit has cut, the probability of the end is added."""
+        ends = iter(self._log_probs(example, [pieces for pieces, _ in found if len(pieces) == most]))
+        return [(pieces, score + next(ends)[-1] if len(pieces) == most else score) for pieces, score in found]
 
     def _log_probs(self, example: Pair, said: list[list[str]]) -> list[list[float]]:
         """Of each piece, and of the end after them."""
