@@ -85,6 +85,17 @@ def test_half_of_the_pairs_are_true(task: Pretrain) -> None:
     assert counts[NO_PAIR] == 0
 
 
+def test_the_length_of_a_text_does_not_tell_whether_it_follows(task: Pretrain) -> None:
+    """Nor does that of both: to take the longer ones for those that follow is right half of the time."""
+    examples = Paired.of(task, ROWS)
+    pairs = [e for epoch in range(30) for e in examples.in_epoch(3, epoch)]
+    follows = np.array([e.follows == FOLLOWS for e in pairs])
+    second = np.array([e.segments.sum() for e in pairs])
+    for sizes in (second, np.array([len(e.tokens) for e in pairs])):
+        right = max(np.mean((sizes >= least) == follows) for least in range(sizes.max()))
+        assert right < 0.53
+
+
 def test_every_sentence_is_read_and_every_document_lends(task: Pretrain) -> None:
     examples = Paired.of(task, ROWS)
     read: Counter[tuple[int, int]] = Counter()

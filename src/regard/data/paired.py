@@ -2,9 +2,10 @@
 
 A document gives an example for every `room` pieces that it has, begun or whole. Its windows lie evenly over
 it and are moved by up to half a window; each begins with a sentence and holds whole sentences. A window is
-cut in two at one of them; every second time its second half makes way for sentences of another document. All
-of that is drawn from (seed, epoch, example) and the mapped arrays: nothing of it is held, so a run that goes
-on sees what it would have seen.
+cut in two at one of them; every second time its second half makes way for sentences of another document, of
+many the ones that are nearest to as long: otherwise the shorter text would give away that it does not follow.
+All of that is drawn from (seed, epoch, example) and the mapped arrays: nothing of it is held, so a run that
+goes on sees what it would have seen.
 """
 
 from copy import copy
@@ -18,8 +19,8 @@ from regard.errors import DataError
 
 MARKS = 3
 """Around two texts: one before them, one after each."""
-DRAWS = 8
-"""Of another document's sentences, until one fits; then it is cut."""
+DRAWS = 32
+"""Of other documents' sentences, of which the longest that fit are taken."""
 
 
 @runtime_checkable
@@ -136,16 +137,21 @@ class Paired(Examples):
         return self._tokens.values[begin : begin + int(lengths.sum())]
 
     def _elsewhere(self, document: int, room: int, rng: np.random.Generator) -> Ints:
-        """Sentences of another document; the longer a part of one is, the likelier it is drawn."""
+        """Sentences of another document; the longer a part of one is, the likelier it is drawn.
+
+        Where none that was drawn is short enough, the beginning of one.
+        """
         begin, end = self._span(document)
+        best = self._tokens.values[:0]
         for _ in range(DRAWS):
             place = int(rng.integers(int(self._ends[-1]) - (end - begin)))
             place += (end - begin) * (place >= begin)
             row = int(np.searchsorted(self._tokens.ends, place, side="right"))
             found = self._run(row, int(rng.integers(len(self._lengths[row]))), room)
-            if len(found.lengths):
-                return self._pieces(*found)
-        return self._tokens.values[found.begin : found.begin + room]
+            best = max(best, self._pieces(*found), key=len)
+            if len(best) == room:
+                break
+        return best if len(best) else self._tokens.values[found.begin : found.begin + room]
 
 
 def refuse_unpaired(examples: Paired, name: str) -> None:
