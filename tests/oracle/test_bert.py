@@ -57,6 +57,13 @@ PARTS = {
 }
 
 
+def test_which_text_is_which_is_passed_over_where_there_is_one_segment() -> None:
+    bert = BertConfig(**SHAPES["one layer"] | {"n_segments": 1}).build(V).eval()
+    tokens_BT, lengths_B = torch.randint(V, (3, 7)), torch.tensor([7, 5, 6])
+    segments_BT = (torch.arange(7) > 2).long().expand(3, 7)
+    torch.testing.assert_close(bert(tokens_BT, lengths_B, segments_BT), bert(tokens_BT, lengths_B))
+
+
 def shared(bert: Bert, other: BertModel) -> list[tuple[Tensor, Tensor]]:
     """Written out by hand here, so that the bridge's table is not its own witness."""
     tables = other.embeddings

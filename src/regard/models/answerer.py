@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from regard.layers.dropout import Dropout
 from regard.linear import Linear
-from regard.models.bert import BertConfig
+from regard.models.bert import Bert
 from regard.models.classifier import EncodingConfig
 from regard.models.dims import Dims
 
@@ -37,14 +37,13 @@ class Answerer(nn.Module):
     def __init__(self, config: AnswererConfig, dims: Dims) -> None:
         super().__init__()
         encoder = config.encoder
-        self.tells_segments = isinstance(encoder, BertConfig) and encoder.n_segments > 1
         self.encoder = encoder.build(dims.source_vocab)
         self.dropout = Dropout(config.dropout)
         self.spans = Linear(encoder.d_out, 2)
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor) -> tuple[Tensor, Tensor]:
         """start_BT and end_BT; −∞ where there is no piece."""
-        told = (segments_BT,) if self.tells_segments else ()
+        told = (segments_BT,) if isinstance(self.encoder, Bert) else ()
         scores_BT2 = self.spans(self.dropout(self.encoder(tokens_BT, lengths_B, *told)))
         beyond_BT = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) >= lengths_B[:, None]
         start_BT, end_BT = scores_BT2.masked_fill(beyond_BT[..., None], -torch.inf).unbind(-1)

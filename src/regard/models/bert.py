@@ -74,9 +74,9 @@ class Bert(nn.Module):
         self.stack = Stack(config, config.n_layers)
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
-        """states_BTD; without segments everything belongs to the first."""
+        """states_BTD; without segments, or where it has only one, everything belongs to the first."""
         positions_1T = positions_like(tokens_BT)
-        if segments_BT is None:
+        if segments_BT is None or len(self.segment.weight) == 1:
             segments_BT = torch.zeros_like(positions_1T)
         x_BTD = self.embed(tokens_BT, positions_1T) + self.segment(segments_BT, positions_1T)
         x_BTD = self.dropout(self.embed_norm(x_BTD))
