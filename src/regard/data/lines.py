@@ -166,19 +166,22 @@ def _whole_size(line: str, rest: TextIOWrapper, codec: str) -> int:
 
 def _wrong_bytes(where: str, line: str, index: int, codec: str, encoding: str) -> DataError:
     raw, offset = _encoded(line, codec), len(_encoded(line[:index], codec))
-    likely = _likely_encoding(raw)
+    return DataError(
+        f"{where}: byte {offset + 1} of the line (0x{raw[offset]:02x}) is not valid {encoding}; "
+        f"{decoding_remedy(raw, 'line')}"
+    )
+
+
+def decoding_remedy(raw: bytes, what: str) -> str:
+    """For a line, or what else it is, that is not in the encoding it should be in."""
     if raw.startswith(b"\x1f\x8b"):
-        remedy = "the file is gzip-compressed, so its name must end in .gz"
-    elif likely:
-        remedy = (
-            f'the line is valid {likely}: say so with data.encoding = "{likely}" in the recipe or '
+        return "the file is gzip-compressed, so its name must end in .gz"
+    if likely := _likely_encoding(raw):
+        return (
+            f'the {what} is valid {likely}: say so with data.encoding = "{likely}" in the recipe or '
             f"--encoding {likely}, or convert the file to UTF-8"
         )
-    else:
-        remedy = 'declare the encoding (such as data.encoding = "gb18030") or convert the file to UTF-8'
-    return DataError(
-        f"{where}: byte {offset + 1} of the line (0x{raw[offset]:02x}) is not valid {encoding}; {remedy}"
-    )
+    return 'declare the encoding (such as data.encoding = "gb18030") or convert the file to UTF-8'
 
 
 def _likely_encoding(raw: bytes) -> str | None:

@@ -68,9 +68,9 @@ def word_where(row: Row, place: int) -> str:
     return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
 
 
-def rows_of(asked: Iterable[Asked], *roles: str) -> list[Row]:
-    """Of what comes from no file, for a task that needs these roles of it."""
-    return [Row(_asked(one, number, roles), "input", number) for number, one in enumerate(asked, 1)]
+def rows_of(asked: Iterable[Asked], *roles: str, first: int = 1) -> list[Row]:
+    """Of what comes from no file, for a task that needs these roles of it; counted from `first`."""
+    return [Row(_asked(one, number, roles), "input", number) for number, one in enumerate(asked, first)]
 
 
 def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
@@ -153,14 +153,15 @@ def _records(
                 told = semeval.records(file, read(file), columns, refuse)
                 rows = (Row(fields, file, line) for line, fields in told)
             case "squad":
-                found_here = squad.questions(file, encoding=encoding, base=base, refuse=refuse)
-                rows = _question_rows(file, found_here, columns)
+                ask = partial(squad.questions, encoding=encoding, base=base, refuse=refuse)
+                rows = _question_rows(file, ask(file, answered="answer" in columns), columns)
             case _:
                 rows = _table_rows(file, file_cells(file, read(file)), columns, by, refuse)
         for row in rows:
             yield row
         if row is None:
-            raise DataError(f"{file}: holds no records, only a header or blank lines")
+            nothing = "questions" if file_format(file) == "squad" else "records, only a header or blank lines"
+            raise DataError(f"{file}: holds no {nothing}")
 
 
 def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:

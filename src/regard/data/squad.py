@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.data.lines import UNDECODED, Refuse, codec, refuse_at_once, resolve
+from regard.data.lines import UNDECODED, Refuse, codec, decoding_remedy, refuse_at_once, resolve
 from regard.errors import DataError
 
 SUFFIX = ".json"
@@ -26,15 +26,21 @@ Found = tuple[str, dict[str, str]]
 
 
 def questions(
-    file: str, *, encoding: str = "utf-8", base: Path | None = None, refuse: Refuse = refuse_at_once
+    file: str,
+    *,
+    answered: bool = True,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+    refuse: Refuse = refuse_at_once,
 ) -> Iterator[Found]:
+    """With their answers, unless these are not looked at."""
     for where, context, asked in _paragraphs(file, _articles(file, _content(file, encoding, base)), refuse):
         for number, one in enumerate(asked, 1):
             named = one.get("id") if isinstance(one, dict) else None
             name = str(named) if isinstance(named, str | int) else f"{where}, question {number}"
             name = "".join(filter(str.isprintable, name[:LONGEST_ID]))
             try:
-                yield name, _fields(f"{file}: question {name}", context, one)
+                yield name, _fields(f"{file}: question {name}", context, one, answered)
             except DataError as fault:
                 refuse(fault)
 
@@ -44,17 +50,21 @@ def _content(file: str, encoding: str, base: Path | None) -> str:
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as raw:
             content = raw.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise DataError(
-                f"{file}: more than {MAX_BYTES:,} bytes of JSON; give several smaller files, or JSON lines"
-            )
-        return content.decode(codec(file, encoding))
     except (gzip.BadGzipFile, EOFError, zlib.error) as damage:
         raise DataError(f"{file}: damaged gzip data ({damage}); get the file again") from damage
     except OSError as damage:
         raise DataError(f"{file}: cannot be read ({damage.strerror})") from damage
+    if len(content) > MAX_BYTES:
+        raise DataError(
+            f"{file}: more than {MAX_BYTES:,} bytes of JSON; give several smaller files, or JSON lines"
+        )
+    if not content.strip():
+        raise DataError(f"{file}: is empty; give a file with at least one question")
+    try:
+        return content.decode(codec(file, encoding))
     except UnicodeError as damage:
-        raise DataError(f"{file}: is not valid {encoding} ({damage}); set data.encoding") from damage
+        remedy = decoding_remedy(content, "file")
+        raise DataError(f"{file}: is not valid {encoding} ({damage}); {remedy}") from damage
 
 
 def _articles(file: str, content: str) -> list[Any]:
@@ -85,19 +95,22 @@ def _paragraphs(file: str, articles: list[Any], refuse: Refuse) -> Iterator[tupl
                 refuse(DataError(f'{file}: {where} needs a "context", which is a text, and a list of "qas"'))
 
 
-def _fields(where: str, context: str, one: Any) -> dict[str, str]:
+def _fields(where: str, context: str, one: Any, answered: bool) -> dict[str, str]:
     if not isinstance(one, dict) or not isinstance(one.get("question"), str):
         raise DataError(f'{where}: has no "question" that is a text')
     for name, text in (("context", context), ("question", one["question"])):
         if "\0" in text or UNDECODED.search(text):
             raise DataError(f"{where}: its {name} holds a NUL or half of a surrogate pair, which is no text")
+    asked = {"question": one["question"], "context": context}
+    if not answered:
+        return asked
     answers = one.get("answers", [])
     if not isinstance(answers, list):
         raise DataError(f'{where}: its "answers" are not a list')
     places = [] if one.get("is_impossible") is True else [_place(where, context, each) for each in answers]
     told = [f"{start}:{end}" for start, end in dict.fromkeys(places)]
     first = context[slice(*places[0])] if places else ""
-    return {"question": one["question"], "context": context, "answer": first, PLACES: " ".join(told)}
+    return asked | {"answer": first, PLACES: " ".join(told)}
 
 
 def _place(where: str, context: str, answer: Any) -> tuple[int, int]:
@@ -108,8 +121,12 @@ def _place(where: str, context: str, answer: Any) -> tuple[int, int]:
     if not text:
         raise DataError(f"{where}: an answer is empty; a question without one has no answers at all")
     if start < 0 or context[start : start + len(text)] != text:
+        at = context.find(text)
+        remedy = f"but at {at}: count characters, from 0"
+        if at < 0:
+            remedy = "nor anywhere else; write it as it stands there"
         raise DataError(
-            f"{where}: the answer {text[:60]!r} does not stand at character {start} of its context"
+            f"{where}: the answer {text[:60]!r} does not stand at character {start} of its context, {remedy}"
         )
     return start, start + len(text)
 

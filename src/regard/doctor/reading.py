@@ -14,8 +14,9 @@ from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
 from regard.tasks import documents, reading, together
 
-_NUMBERS = re.compile(r"0x[0-9a-f]{2}|[\d,]+")
-_PLACE = re.compile(r"^(\S.*?:\d+): ")
+_VALUES = re.compile(r"""(?<=: )question [^:]*|'[^']*'|"[^"]*"|0x[0-9a-f]{2}|[\d,]+""")
+"""What may differ between two faults of one sort."""
+_PLACE = re.compile(r"^(\S.*?:(?:\d+| question [^:]*)): ")
 MAX_SORTS = 100
 LOOKED_AT = 1_000_000
 """Rows of a split at most, so that data larger than memory can be looked at too."""
@@ -31,7 +32,7 @@ class Faults:
 
     def note(self, fault: DataError) -> None:
         message = str(fault)
-        sort = _NUMBERS.sub("", message)
+        sort = _VALUES.sub("", message)
         if sort not in self.first and len(self.first) == MAX_SORTS:
             sort = next(reversed(self.first))
         self.first.setdefault(sort, message)
