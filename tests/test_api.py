@@ -298,7 +298,7 @@ def test_who_stops_following_stops_the_search() -> None:
 def test_what_cannot_be_followed_is_said(labeller: Trained) -> None:
     with pytest.raises(RecipeError, match="only one answer can be followed"):
         list(untrained(transformer()).follow("fog", n_best=2))
-    with pytest.raises(RecipeError, match="a classify model answers at once"):
+    with pytest.raises(RecipeError, match="classify models answer at once"):
         labeller.follow("fog")
 
 

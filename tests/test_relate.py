@@ -99,9 +99,9 @@ def test_what_cannot_be_paired_is_said(runs: dict[str, Path], tmp_path: Path) ->
         DataError, match="input:2: has 17 entities and 16 at most are paired; give it sentence by"
     ):
         list(relations.stream([TEXT, many]))
-    with pytest.raises(RunError, match="a tag model relates nothing; give a run of the task relation"):
+    with pytest.raises(RunError, match="tag models relate nothing; give a run of the task relation"):
         regard.Relations.load(runs["names"], runs["names"])
-    with pytest.raises(RunError, match="a relation model finds no entities; give a run of the task tag"):
+    with pytest.raises(RunError, match="relation models find no entities; give a run of the task tag"):
         regard.Relations.load(runs["pairs"], runs["pairs"])
 
 

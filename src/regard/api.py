@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class Evaluation:
         if one.truth != two.truth:
             raise DataError(
                 "the two models were not asked the same; give both the same rows and columns (and compare "
-                "only language models of the same vocabulary and max_length, which are asked block by block)"
+                "only language models, and pretrained BERTs, that have the same vocabulary and max_length)"
             )
         alike = {name for name in self.metrics if self.signatures.get(name) == other.signatures.get(name)}
         return {name: found for name, found in differences(one, two).items() if name in alike}
@@ -108,11 +108,12 @@ class Trained:
     ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
-        pending, places = iter(texts), count()
+        pending, done = iter(texts), 0
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
-            rows = rows_of(chunk, *task.inputs)
-            told = _among([*islice(places, len(chunk))], tell)
+            rows = rows_of(chunk, *task.inputs, first=done + 1)
+            told = _among(range(done, done + len(chunk)), tell)
+            done += len(chunk)
             if fast is not None and isinstance(task, Translate):
                 for place, answer in enumerate(fast.answers(task, rows)):
                     told(place, answer)
@@ -146,7 +147,7 @@ class Trained:
         """
         task = self._searching(decode)
         if not isinstance(task, Writing):
-            raise RecipeError(f"a {task.kind} model answers at once; there is nothing to follow")
+            raise RecipeError(f"{task.kind} models answer at once; there is nothing to follow")
         (example,) = task.encode(rows_of([text], *task.inputs))
         batch = task.collate([example]).to(self.device)
 
@@ -161,7 +162,7 @@ class Trained:
         """The search for the answer: every beginning that was considered, and what became of it."""
         task = self._searching(decode)
         if not isinstance(task, Writing):
-            raise RecipeError(f"a {task.kind} model does not search; there is no tree of beams")
+            raise RecipeError(f"{task.kind} models do not search; there is no tree of beams")
         (example,) = task.encode(rows_of([text], *task.inputs))
         if not task.usable_input(example):
             raise DataError("there is nothing to search for: the text is empty")

@@ -16,9 +16,9 @@ class Relations:
 
     def __init__(self, relater: Trained, tagger: Trained) -> None:
         if not isinstance(relater.task, Relation):
-            raise RunError(f"a {relater.task.kind} model relates nothing; give a run of the task relation")
+            raise RunError(f"{relater.task.kind} models relate nothing; give a run of the task relation")
         if not isinstance(tagger.task, Tag):
-            raise RunError(f"a {tagger.task.kind} model finds no entities; give a run of the task tag")
+            raise RunError(f"{tagger.task.kind} models find no entities; give a run of the task tag")
         if tagger.task.scheme is None:
             raise RunError(
                 "the tagger's tags mark no spans, so it finds no entities; train one with BIO tags"

@@ -42,4 +42,4 @@ def test_what_cannot_be_asked(call: Call, translator: Path, arguments: list[str]
 def test_a_classifier_has_no_beams(call: Call, classifier: Path) -> None:
     result = call("beams", classifier, "good film")
     assert result.exit_code == 2
-    assert "a classify model does not search" in result.stderr
+    assert "classify models do not search" in result.stderr

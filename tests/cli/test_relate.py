@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import regard
+from regard.errors import DataError
 from small_runs import Call
 from tiny import named, paired
 
@@ -156,10 +158,22 @@ def test_what_is_refused_is_one_sentence(call: Call, pairs: str, names: str) -> 
         call, "predict", pairs, "raw text"
     )
     assert "input:1: <e2> is missing" in refused(call, "explain", pairs, "<e1>a</e1> b")
-    assert "a tag model relates nothing" in refused(call, "predict", names, "--entities", names, "x")
-    assert "finds no entities; give a run" in refused(call, "predict", pairs, "--entities", pairs, "x")
+    assert "tag models relate nothing" in refused(call, "predict", names, "--entities", names, "x")
+    assert "find no entities; give a run" in refused(call, "predict", pairs, "--entities", pairs, "x")
     assert "does not search; leave --beam out" in refused(
         call, "predict", pairs, "--entities", names, "--beam", 2, "x"
     )
     assert "leave --entities out" in refused(call, "predict", pairs, "--embed", "--entities", names, "x")
     assert "no such run" in refused(call, "predict", pairs, "--entities", "nowhere", "x")
+
+
+def test_a_text_that_is_refused_is_told_by_its_number(call: Call, pairs: str, home: Path) -> None:
+    """Among all of them, however many are read at a time."""
+    good = "<e1>amber</e1> over <e2>birch</e2>"
+    lines = [good, "", *[good] * 9, "raw", good]
+    (home / "asked.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    for told in (call("predict", pairs, *lines), call("predict", pairs, "-f", "asked.txt")):
+        assert told.exit_code == 2
+        assert "error: input:12: <e1> is missing" in told.stderr
+    with pytest.raises(DataError, match="input:12: <e1> is missing"):
+        regard.load(pairs).predict(lines)

@@ -81,8 +81,16 @@ class Engine:
             message = f"the model {lane.name!r} has no attention to show; leave it out"
             raise RefusedError(422, "no_attention", message)
         return [
-            Job(text, kind, decode, width, packed, _attention_bytes(lane.about, text) if explains else 0)
-            for text in texts
+            Job(
+                text,
+                kind,
+                decode,
+                width,
+                packed,
+                _attention_bytes(lane.about, text) if explains else 0,
+                number=number,
+            )
+            for number, text in enumerate(texts, 1)
         ]
 
     async def answers(self, lane: Lane, jobs: Sequence[Job]) -> list[dict[str, Any]]:

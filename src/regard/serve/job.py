@@ -29,6 +29,8 @@ class Job:
     """Cancelled when nobody waits for it any more."""
     parts: "asyncio.Queue[str | None]" = field(default_factory=asyncio.Queue)
     """Of a stream: how the answer begins, whenever more of it is certain; None when there is an answer."""
+    number: int = 1
+    """Among the texts of its request."""
     tries: int = 0
     born: float = field(default_factory=time.monotonic)
 

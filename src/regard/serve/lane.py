@@ -16,6 +16,8 @@ from regard.serve.refused import RefusedError, busy, stopping, unavailable
 
 LOG = logging.getLogger("regard.serve")
 MOST_TRIES = 2
+ALONE = "input:1: "
+"""How a worker calls a text that it cannot answer: at last it is asked about each by itself."""
 LONGEST_PAUSE = 30.0
 """Seconds between attempts to start a worker that cannot be started."""
 
@@ -167,7 +169,9 @@ class Lane:
         elif "answer" in reply:
             job.answer.set_result(reply["answer"])
         elif "refused" in reply:
-            job.answer.set_exception(RefusedError(422, "cannot_be_done", reply["refused"]))
+            said: str = reply["refused"]
+            message = f"text {job.number}: {said.removeprefix(ALONE)}" if said.startswith(ALONE) else said
+            job.answer.set_exception(RefusedError(422, "cannot_be_done", message))
         else:
             message = f"a fault of the server ({reply['fault']}); it is noted, please report it"
             job.answer.set_exception(RefusedError(500, "fault", message))
