@@ -20,7 +20,7 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
 from regard.lock import turn
 from regard.recipe import Recipe
-from regard.tasks import TASKS, AnyTask, documents, reading, together
+from regard.tasks import TASKS, AnyTask, documents, reading, together, wholes
 
 HELD_OUT = 20
 """Without validation data, every 20th training row is held out,"""
@@ -104,7 +104,8 @@ class Corpus:
         files = ", ".join(self.recipe.data.train)
         if held := examples.held_out(folder):
             return scored(task, held, files)
-        raise DataError(f"{files}: no usable examples for valid; {HELD_OUT} rows are needed to hold one out")
+        needed = f"{HELD_OUT} {wholes(self.recipe.task)} are needed to hold one out"
+        raise DataError(f"{files}: no usable examples for valid; {needed}, or give data.valid")
 
 
 def fitted(recipe: Recipe, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> AnyTask:

@@ -71,6 +71,8 @@ def sniff(
         if others:
             next(read_rows(others, chosen, encoding=encoding, by=told.turns))
     rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding, by=told.turns))
+    if not any(any(row.fields.values()) for row in rows):
+        raise DataError(f"{', '.join(train)}: holds nothing but blank lines; give files with text")
     return Guess(
         task=told.name,
         train=train,
@@ -81,6 +83,7 @@ def sniff(
         sample=tuple(rows),
         lengths={role: _median_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
         reasons=(*reasons, f"The task is {told.name}.", *why),
+        encoding=encoding,
     )
 
 

@@ -72,7 +72,7 @@ def init(
     columns = {role: column(name) for role, name in given.items() if name is not None}
     guess = sniff(files, task=task, columns=columns, encoding=encoding)
     _show(guess)
-    write(out, _recipe(guess, encoding))
+    write(out, _recipe(guess))
     console.OUT.print()
     console.line(f"wrote {out}; now:", "dim")
     console.line(f"  regard check {out}")
@@ -97,7 +97,7 @@ def _show(guess: "Guess") -> None:
     console.OUT.print(table)
 
 
-def _recipe(guess: "Guess", encoding: str) -> str:
+def _recipe(guess: "Guess") -> str:
     """The draft, read back once so that nobody gets a recipe that cannot be read."""
     import tomllib
 
@@ -108,10 +108,11 @@ def _recipe(guess: "Guess", encoding: str) -> str:
     from regard.recipe import Recipe
 
     kind = KINDS[guess.task]
-    rows = list(islice(read_rows(guess.train, guess.columns, encoding=encoding, by=kind.turns), SAMPLED))
+    read = read_rows(guess.train, guess.columns, encoding=guess.encoding, by=kind.turns)
+    rows = list(islice(read, SAMPLED))
     scripts = {role: script([row.fields[role] for row in rows]) for role in kind.texts}
     plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess))
-    text = draft(plan, str(free(f"runs/{_name(guess)}")), encoding)
+    text = draft(plan, str(free(f"runs/{_name(guess)}")))
     Recipe.parse(tomllib.loads(text), "the recipe drafted")
     return text
 

@@ -21,7 +21,7 @@ from regard.kinds import KINDS
 from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
 from regard.run import assemble, least_memory, pick_device
-from regard.tasks import AnyTask
+from regard.tasks import AnyTask, wholes
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
 
@@ -65,8 +65,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     splits, shares, findings = read_all(recipe, base)
     findings += kind.examine(splits, recipe.task)
     if not splits["valid"] and splits["train"]:
-        few = f"{len(splits['train'])} training rows are too few to hold one of {HELD_OUT} out for validation"
-        findings.append(Finding("error", "no validation", f"{few}; add rows, or give data.valid"))
+        few = f"train: too few {wholes(recipe.task)} to hold one of {HELD_OUT} out for validation"
+        findings.append(Finding("error", "no validation", f"{few}; add some, or give data.valid"))
     report = Report(
         rows={split: round(len(rows) / shares[split]) for split, rows in splits.items()},
         findings=(),
@@ -77,7 +77,9 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     try:
         task = fitted(recipe, usable, None if begins is None else begins.tokenizer)
         cut = pieces.cut(kind, task, splits)
-        findings += pieces.examine(cut, kind, recipe.task.max_length, recipe.task.tokenizer.vocab_size)
+        findings += pieces.examine(cut, kind, recipe.task, None if begins is None else begins.folder)
+        for split, rows in splits.items():
+            findings += kind.examine_pieces(task, split, rows)
         report = replace(
             report,
             vocabulary={role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},

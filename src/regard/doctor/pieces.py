@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from regard.data.source import Row
 from regard.kinds import Kind
 from regard.kinds.finding import Finding, about
-from regard.tasks import AnyTask
+from regard.tasks import AnyTask, PretrainConfig, TaskConfig
 
 TOLERATED_UNKNOWN, TOLERATED_SPELT = 0.01, 0.1
 """Shares of pieces, unknown or single bytes, that are no reason to worry."""
@@ -56,11 +57,12 @@ def _cut(kind: Kind, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
     return Pieces(split, rows, lengths, unknown, spelt, learnt)
 
 
-def examine(pieces: Sequence[Pieces], kind: Kind, max_length: int, vocab_size: int) -> list[Finding]:
+def examine(pieces: Sequence[Pieces], kind: Kind, task: TaskConfig, begins: Path | None) -> list[Finding]:
+    """`begins` is the folder whose vocabulary it is, if it was not learnt here."""
     return [
         finding
         for one in pieces
-        for finding in (*_too_long(one, kind, max_length), *_unlearnt(one, vocab_size))
+        for finding in (*_too_long(one, kind, task.max_length), *_unlearnt(one, task, begins))
     ]
 
 
@@ -86,16 +88,24 @@ def _too_long(pieces: Pieces, kind: Kind, max_length: int) -> list[Finding]:
     return about(severity, "too-long", pieces.split, rows, remark)
 
 
-def _unlearnt(pieces: Pieces, vocab_size: int) -> list[Finding]:
+def _unlearnt(pieces: Pieces, task: TaskConfig, begins: Path | None) -> list[Finding]:
     found = []
     for role in pieces.lengths:
         of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
         if (share := pieces.unknown[role]) > TOLERATED_UNKNOWN:
-            remark = "unknown; raise task.tokenizer.vocab_size, or use kind bpe or unigram"
+            remark = f"unknown; {_known_otherwise(task, begins)}"
             found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
         if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
-            is_full = pieces.learnt[role] >= vocab_size
+            is_full = pieces.learnt[role] >= task.tokenizer.vocab_size
             remedy = "raise task.tokenizer.vocab_size" if is_full else "lower task.tokenizer.min_frequency"
             remark = f"single bytes of rare characters; {remedy}"
             found.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
     return found
+
+
+def _known_otherwise(task: TaskConfig, begins: Path | None) -> str:
+    if begins is not None:
+        return f"the vocabulary is that of {begins}: begin with a model that was trained on such text"
+    if isinstance(task, PretrainConfig):
+        return "raise task.tokenizer.vocab_size"
+    return "raise task.tokenizer.vocab_size, or use kind bpe or unigram"

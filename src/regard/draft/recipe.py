@@ -12,14 +12,14 @@ from regard.kinds.settings import Pace, Setting
 COMMENT_COLUMN = 32
 
 
-def draft(plan: Plan, run: str, encoding: str = "utf-8") -> str:
+def draft(plan: Plan, run: str) -> str:
     """The text of a recipe."""
     kind = KINDS[plan.guess.task]
     own = kind.sections(plan)
     sections = {
         "": _run(run),
         **{name: settings for name, settings in own.items() if name.startswith("task")},
-        "data": _data(plan.guess, kind.held_out, encoding),
+        "data": _data(plan.guess, kind.held_out),
         **{name: settings for name, settings in own.items() if name.startswith("model")},
         "train": _train(plan, kind.pace(plan)),
     }
@@ -43,7 +43,7 @@ def _run(run: str) -> list[Setting]:
     ]
 
 
-def _data(guess: Guess, held_out: str, encoding: str) -> list[Setting]:
+def _data(guess: Guess, held_out: str) -> list[Setting]:
     columns = {role: column for role, column in guess.columns.items() if column is not None}
     return [
         ("train", list(guess.train), f"{guess.n_rows:,} rows; paths start from the current folder"),
@@ -54,7 +54,7 @@ def _data(guess: Guess, held_out: str, encoding: str) -> list[Setting]:
         if guess.test
         else ("# test", [], "scored at the end"),
         *([("columns", columns, "by name, or by number from 1")] if columns else []),
-        ("encoding", encoding, "of all files"),
+        ("encoding", guess.encoding, "of all files"),
     ]
 
 

@@ -16,7 +16,8 @@ from regard.kinds.kind import Answer, Kind, Lengths
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, encoder, tokenizer
-from regard.tasks import TaskConfig
+from regard.tasks import Answer as AnswerTask
+from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.answer import BETWEEN
 from regard.tasks.questions import answer_places
 
@@ -78,7 +79,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("kind", "answerer", "an encoder, and where answers begin and end"),
             ("dropout", 0.3, "more for less data"),
         ],
-        "model.encoder": encoder(d_hidden=256, dropout=0.3),
+        "model.encoder": encoder(d_hidden=256, dropout=0.3, others="transformer"),
     }
 
 
@@ -122,6 +123,17 @@ def _unanswered(train: Sequence[Row]) -> list[Finding]:
     return about("note", "unanswerable", "train", none, remark)
 
 
+def _long_answers(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+    """Those that no span of at most max_answer pieces can be."""
+    assert isinstance(task, AnswerTask)
+    most = task.config.max_answer
+    found = task.tokenizer.ids([row.fields["answer"] for row in rows])
+    long = [row for row, ids in zip(rows, found, strict=True) if len(ids) > most]
+    share = f"({len(long) / max(1, len(rows)):.1%})"
+    remark = f"{share} whose answer has more than task.max_answer = {most} pieces, so that it is never given"
+    return about("warning", "long-answer", split, long, remark)
+
+
 def _length(sides: Sequence[Lengths]) -> Lengths:
     """They are read together."""
     both: Lengths = np.sum(sides, axis=0) + BETWEEN
@@ -147,6 +159,7 @@ ANSWER = Kind(
     answer=Answered,
     formats=frozenset({"squad"}),
     usable=_is_found,
+    examine_pieces=_long_answers,
     length=_length,
     held_out="every 20th context is held out, with all its questions",
     asks=("question", "context"),

@@ -21,3 +21,5 @@ class Guess:
     lengths: dict[str, tuple[int, int]]
     """Role → median and 95th percentile, in characters."""
     reasons: tuple[str, ...]
+    encoding: str = "utf-8"
+    """Of all files."""

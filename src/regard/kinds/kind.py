@@ -30,6 +30,10 @@ def _nothing_counted(rows: Sequence[Row]) -> dict[str, int]:
     return {}
 
 
+def _nothing_more(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+    return []
+
+
 def _any_row(row: Row) -> bool:
     return True
 
@@ -91,6 +95,8 @@ class Kind:
     """What these are."""
     pieces: Callable[[AnyTask, str, Sequence[Row]], list[list[int]]] = whole_texts
     """What a role's texts become."""
+    examine_pieces: Callable[[AnyTask, str, Sequence[Row]], list[Finding]] = _nothing_more
+    """What else can be said of a split's rows, once there is a vocabulary."""
     length: Callable[[Sequence[Lengths]], Lengths] = _longest_side
     """Of each row, from how many pieces each of its texts has: what max_length bounds."""
     held_out: str = "every 20th training row is held out"

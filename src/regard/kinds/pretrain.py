@@ -27,6 +27,7 @@ SIZES = {
     "tiny": "2 layers, width 128",
     "mini": "4 layers, width 256",
     "small": "4 layers, width 512",
+    "medium": "8 layers, width 512",
     "base": "BERT's: 12 layers, width 768",
 }
 END_MARKS = (".", "!", "?", "。", "！", "？", '."', '!"', '?"', "。”", "！”", "？”")
@@ -61,10 +62,12 @@ def _layout(guess: Guess) -> tuple[By, Sentences]:
     if file_format(guess.train[0]) != "text":
         return "paragraphs", "marks"
     try:
-        seen = list(islice(lines(expand(guess.train[0])[0]), LOOKED_AT))
-    except DataError:  # in another encoding, say
+        seen = list(islice(lines(expand(guess.train[0])[0], encoding=guess.encoding), LOOKED_AT))
+    except DataError:  # check will tell
         return "paragraphs", "lines"
     said = [line.strip() for line in seen if line.strip()]
+    if not said:
+        return "paragraphs", "lines"
     ended = fmean(line.endswith(END_MARKS) for line in said)
     several = fmean(len(sentences(line, "marks")) > 1 for line in said)
     by: Sentences = "lines" if several < 0.5 and (ended > 0.5 or several == 0) else "marks"
@@ -108,7 +111,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         "model": [("kind", "bert_pretraining", "an encoder that other tasks can begin with")],
         "model.encoder": [
             ("kind", "bert", "a Transformer encoder"),
-            ("preset", preset, f"{SIZES[preset]}; also: {', '.join(SIZES)}"),
+            ("preset", preset, f"{SIZES[preset]}; or {', '.join(one for one in SIZES if one != preset)}"),
             ("dropout", 0.1, "more for less data"),
         ],
     }
@@ -130,7 +133,10 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 
 
 def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
-    """Documents that have no next sentence, and data that have no other document."""
+    """Documents that have no next sentence, and data that have no other document.
+
+    Whether some of one sentence are long enough to become several, only the vocabulary tells.
+    """
     alone, n_documents, n_sentences, first = [], 0, 0, None
     for row in train:
         first = first or row
@@ -143,9 +149,8 @@ def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
         told = "train: one document only, so that no sentence can come from another; separate documents"
         return [Finding("error", "one-document", f"{told} by blank lines, or change task.documents")]
     remark = "that are documents of one sentence: words are hidden in them, but nothing follows"
-    if len(alone) == n_documents:
-        return about("error", "one-sentence", "train", alone, f"{remark}; try task.sentences = marks")
-    return about("warning", "one-sentence", "train", alone, remark)
+    remedy = '; try task.sentences = "marks"' if config.sentences == "lines" else ""
+    return about("warning", "one-sentence", "train", alone, remark + remedy)
 
 
 PRETRAIN = Kind(

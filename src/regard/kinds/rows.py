@@ -17,7 +17,7 @@ ABSURD, ABSURD_LENGTH = 20, 500
 def empty(splits: Splits, roles: Sequence[str]) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        blank = [row for row in rows if not all(row.fields[role] for role in roles)]
+        blank = [row for row in rows if not all(row.fields[role].strip() for role in roles)]
         remark = f"with an empty {' or '.join(roles)}, "
         remark += "left out of training" if split == "train" else "scored all the same"
         found += about("warning", "empty", split, blank, remark)

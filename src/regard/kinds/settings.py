@@ -28,9 +28,9 @@ def tokenizer(plan: Plan) -> list[Setting]:
     ]
 
 
-def encoder(d_hidden: int, dropout: float) -> list[Setting]:
+def encoder(d_hidden: int, dropout: float, others: str = "transformer, words") -> list[Setting]:
     return [
-        ("kind", "rnn", "or transformer, words"),
+        ("kind", "rnn", f"or {others}"),
         ("cell", "lstm", "or gru, rnn"),
         ("d_embed", 128, "width of a piece"),
         ("d_hidden", d_hidden, "width of a state, both directions together"),

@@ -63,6 +63,15 @@ def together(config: TaskConfig) -> str | None:
     return "context" if isinstance(config, AnswerConfig | DialogueConfig) else None
 
 
+def wholes(config: TaskConfig) -> str:
+    """What is held out as a whole."""
+    if isinstance(config, AnswerConfig):
+        return "contexts"
+    if isinstance(config, DialogueConfig):
+        return "conversations"
+    return "rows" if documents(config) is None else "documents"
+
+
 def turns(config: TaskConfig) -> Turns | None:
     """How conversations stand in its files, for a task that answers them."""
     return Turns(config.separator) if isinstance(config, DialogueConfig) else None
@@ -113,4 +122,5 @@ __all__ = [
     "reading",
     "together",
     "turns",
+    "wholes",
 ]

@@ -90,7 +90,9 @@ class Answer:
         def texts() -> Iterator[str]:
             before = ""
             for row in rows:
-                answerable.add(bool(answer_places(row)))
+                found = bool(answer_places(row))
+                if row.fields["question"].strip() and row.fields["context"].strip():  # else it is left out
+                    answerable.add(found)
                 yield row.fields["question"]
                 if row.fields["context"] != before:
                     before = row.fields["context"]
