@@ -86,6 +86,47 @@ def test_check_names_every_fault(call: Call, recipe: Path, home: Path) -> None:
     assert "error: valid.json: question valid-1-0: the answer" in result.stderr
 
 
+def test_check_counts_places_that_are_wrong_alike(call: Call, recipe: Path, home: Path) -> None:
+    """As when somebody counted bytes."""
+    told = json.loads((home / "train.json").read_text())
+    for paragraph in told["data"][0]["paragraphs"][:5]:
+        paragraph["qas"][0]["answers"][0]["answer_start"] += 1
+    (home / "train.json").write_text(json.dumps(told))
+    found = json.loads(call("check", recipe, "--json").stdout)["findings"]
+    (fault,) = [one for one in found if one["kind"] == "unreadable"]
+    assert fault["message"].endswith("count characters, from 0 (4 more like it)")
+    assert fault["count"] == 5
+    assert [one["where"] for one in fault["places"]] == [
+        f"train.json: question train-{number}-0" for number in range(3)
+    ]
+
+
+def test_check_counts_answers_that_are_never_given(call: Call, recipe: Path) -> None:
+    changed = ("task.tokenizer.kind=char", "task.max_answer=5")
+    found = json.loads(call("check", recipe, *changed, "--json").stdout)["findings"]
+    told = [one["message"] for one in found if one["kind"] == "long-answer"]
+    assert told == []
+    found = json.loads(call("check", recipe, *changed[:1], "task.max_answer=4", "--json").stdout)["findings"]
+    told = [one["message"] for one in found if one["kind"] == "long-answer"]
+    assert "whose answer has more than task.max_answer = 4 pieces, so that it is never given" in told[0]
+
+
+def test_a_context_of_white_space_is_empty(call: Call, home: Path) -> None:
+    (path,) = asked(home, 43)
+    told = json.loads(Path(path).read_text())
+    for paragraph in told["data"][0]["paragraphs"]:
+        paragraph["qas"].pop()  # the one that has no answer
+    told["data"][0]["paragraphs"][0] = {"context": " \n ", "qas": [{"id": "x", "question": "where?"}]}
+    Path(path).write_text(json.dumps(told))
+    assert call("init", "train.json").exit_code == 0
+    found = json.loads(call("check", "recipe.toml", "--json").stdout)["findings"]
+    told = {one["kind"]: one["message"] for one in found}
+    assert told["empty"] == "train: 1 row with an empty question or context, left out of training"
+    result = call("train", "recipe.toml", *TRAIN, "run=run")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads((home / "run" / "model" / "answer.json").read_text()) == {"may_be_none": False}
+
+
 def test_answers_that_are_not_in_the_text(call: Call, home: Path) -> None:
     lines = [{"question": "where", "context": CONTEXT, "answer": text} for text in ["heath"] * 25 + ["Heath"]]
     (home / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -142,6 +183,9 @@ def test_predict_answers_files(call: Call, run: Path, home: Path) -> None:
     (home / "asked.txt").write_text("where is amber?\nwhere is cedar?\n")
     lines = call("predict", run, "-f", "asked.txt", "--context", CONTEXT, "--json").stdout.splitlines()
     assert [json.loads(line)["input"] for line in lines] == rows
+    result = call("predict", run, "-f", "asked.txt")
+    assert result.exit_code == 2
+    assert "needs a question and a context; give --context TEXT" in result.stderr
 
 
 @pytest.mark.parametrize("verb", ["predict", "explain"])

@@ -90,6 +90,7 @@ def predict(
     argument may have several lines.
     """
     import regard
+    from regard.data.source import file_format
 
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
@@ -117,7 +118,7 @@ def predict(
     about = beside(context, context_file, trained.task.inputs, encoding)
     about |= beside_second(second, trained.task.inputs)
     left = [role for role in trained.task.inputs if role not in about]
-    if file is None:
+    if file is None or file_format(file) == "text":
         only_left(trained.task.inputs, about)
     lines = _given(run, file, left, encoding, by)
     search = file_settings(file or "") | search_settings(settings or ())
