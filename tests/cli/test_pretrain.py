@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import transformers
 
 import regard
 from small_runs import Call
@@ -57,6 +58,29 @@ def test_init_sees_how_documents_are_written(
     assert (described.task.documents, described.task.sentences) == (documents, sentences)
 
 
+def test_init_sees_how_documents_are_written_in_another_encoding(call: Call, home: Path) -> None:
+    (home / "train.txt").write_text("今天很好。明天也好。\n" * 40, "gb18030")
+    result = call("init", "--task", "pretrain", "train.txt", "--encoding", "gb18030")
+    assert result.exit_code == 0, result.stderr
+    described = regard.Recipe.read(home / "recipe.toml")
+    assert (described.task.documents, described.task.sentences) == ("lines", "marks")
+    assert described.data.encoding == "gb18030"
+
+
+@pytest.mark.parametrize("task", ["pretrain", "language_model"])
+def test_init_refuses_blank_lines_alone(call: Call, home: Path, task: str) -> None:
+    (home / "train.txt").write_text("\n \n\n", "utf-8")
+    result = call("init", "--task", task, "train.txt")
+    assert result.exit_code == 2
+    assert "error: train.txt: holds nothing but blank lines" in result.stderr
+    assert not (home / "recipe.toml").exists()
+
+
+def test_init_looks_past_a_blank_beginning(call: Call, home: Path) -> None:
+    (home / "train.txt").write_text("\n" * 3000 + "One here. Two there.\n" * 40, "utf-8")
+    assert call("init", "--task", "pretrain", "train.txt").exit_code == 0
+
+
 def test_a_table_of_texts_is_documents(call: Call, home: Path) -> None:
     rows = (json.dumps({"id": str(n), "text": "One here. Two there. Three."}) for n in range(60))
     (home / "train.jsonl").write_text("\n".join(rows) + "\n", "utf-8")
@@ -77,6 +101,24 @@ def test_check_names_documents_of_one_sentence(call: Call, recipe: Path) -> None
     assert result.exit_code == 0, result.stdout
     found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
     assert "documents of one sentence: words are hidden in them" in found["one-sentence"]["message"]
+
+
+def test_check_and_train_agree_on_documents_of_one_sentence(call: Call, recipe: Path, home: Path) -> None:
+    """One that is longer than half of max_length becomes several, which follow one another."""
+    (home / "train.txt").write_text("amber birch cedar delta ember\n\n" * 60, "utf-8")
+    for max_length, refused in ((90, True), (8, False)):
+        changed = (recipe, f"task.max_length={max_length}")
+        result = call("check", *changed, "--json")
+        told = json.loads(result.stdout)["findings"]
+        assert "one-sentence" in {one["kind"] for one in told}
+        assert any("every document has only one sentence" in one["message"] for one in told) == refused
+        assert result.exit_code == (2 if refused else 0)
+        assert call("train", *changed, *TRAIN, f"run=run{max_length}").exit_code == result.exit_code
+
+
+def test_a_bert_that_tells_no_segments_apart_is_pretrained(call: Call, recipe: Path) -> None:
+    result = call("train", recipe, *TRAIN, "model.encoder.n_segments=1")
+    assert result.exit_code == 0, result.stderr
 
 
 def test_no_blank_lines_end_with_one_sentence(call: Call, recipe: Path, home: Path) -> None:
@@ -109,6 +151,8 @@ def test_it_leaves_and_comes_back(call: Call, run: Path, home: Path) -> None:
     report = json.loads(result.stdout)
     assert report["identical"] == 1
     assert report["max_difference"] < 1e-4
+    two = transformers.AutoTokenizer.from_pretrained(home / "hf", local_files_only=True)("amber", "birch")
+    assert two["token_type_ids"] == [0, 0, 0, 1, 1], "it says which text is which"
     for to in ("onnx", "ct2"):
         result = call("export", run, "--to", to)
         assert result.exit_code == 2

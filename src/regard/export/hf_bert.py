@@ -48,11 +48,13 @@ def config(encoder: BertConfig, tokenizer: Tokenizer, architecture: str) -> dict
 
 def tokenizer_config(tokenizer: Tokenizer, max_length: int) -> dict[str, Any]:
     """Of texts of so many pieces; no text may end its own sentence."""
+    segments = ["token_type_ids"] if tokenizer.marks.begin else []
     mask = {} if tokenizer.marks.mask is None else {"mask_token": MASK}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **{name: piece for name, (piece, _) in _marks(tokenizer).items()},
         **mask,
+        "model_input_names": ["input_ids", *segments, "attention_mask"],
         "model_max_length": max_length + len(tokenizer.framed(())),
         "padding_side": "right",
         "truncation_side": "right",
