@@ -69,6 +69,12 @@ def test_what_is_refused(both: Served, body: dict[str, object], code: str) -> No
     assert "<e1>amber" not in str(reply.json), "what was sent is not repeated"
 
 
+def test_a_text_that_is_refused_is_told_by_its_number(both: Served) -> None:
+    reply = both.post("/v1/relate", text=[TEXT, TEXT, "no marks"], model="pairs-run")
+    assert (reply.status, reply.code) == (422, "cannot_be_done")
+    assert reply.json["error"]["message"].startswith("text 3: <e1> is missing; mark two entities")
+
+
 def test_the_description_knows_the_answer(both: Served) -> None:
     described = both.get("/openapi.json").json
     properties = described["components"]["schemas"]["RelationAsk"]["properties"]
@@ -88,6 +94,10 @@ def test_the_page_shows_the_relation(both: Served, runs: list[Path], browser: Br
         page.wait_for_selector("#picture:not([hidden])")
         assert page.inner_text("#output") == regard.load(runs[0]).predict(TEXT).text
         assert page.locator("#site option").count() == 2
+        longer = (
+            "it => { it.textContent = 'Entity-Destination(e1,e2)'; return it.scrollWidth <= it.clientWidth; }"
+        )
+        assert page.locator("#labels bdi").first.evaluate(longer), "its direction can be read"
         page.fill("#input", "no marks")
         page.locator("#input").press("Enter")
         page.wait_for_selector("#fault:not([hidden])")

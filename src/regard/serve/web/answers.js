@@ -25,7 +25,8 @@ function written(route) {
 function likely({ text, probability }) {
   const bar = element("i");
   bar.style.width = `${100 * (probability ?? 0)}%`;
-  return element("li", {}, element("bdi", { textContent: text }), element("span", {}, bar), probability?.toFixed(3) ?? "–");
+  const name = element("bdi", { textContent: text, title: text });
+  return element("li", {}, name, element("span", {}, bar), probability?.toFixed(3) ?? "–");
 }
 
 /** A label, and how likely each of them is. @param {ask.Model} model @param {AbortSignal} signal @param {ask.Asked} asked */
@@ -56,7 +57,11 @@ async function tag(model, signal) {
 async function fill(model, signal) {
   const answer = /** @type {ask.Filled} */ (await ask.answered(model, { text: $("input").value }, signal));
   $("output").textContent = answer.text;
-  $("labels").replaceChildren(...answer.blanks.flatMap(({ candidates }) => candidates).map(likely));
+  $("labels").replaceChildren(...answer.blanks.flatMap(({ candidates }) => {
+    const lines = candidates.map(likely);
+    lines[0]?.classList.add("begins");
+    return lines;
+  }));
   $("labels").hidden = false;
   if (answer.attention) await attention.show(answer.attention, signal);
 }
