@@ -134,7 +134,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "odd dims": (edited(lambda c: c.update(dims=3)), r"config\.json: damaged"),
     "other dims": (
         edited(lambda c: c["dims"].update(source_vocab=5)),
-        "the vocabulary has .* but config.json says",
+        r"labels have source_vocab = \d+, but config\.json says source_vocab = 5; copy the whole folder",
     ),
     "unknown model": (edited(lambda c: c["model"].update(kind="gpt")), r"config\.json: damaged"),
     "unknown key": (edited(lambda c: c["model"].update(n_haeds=4)), r"config\.json: damaged"),
@@ -189,7 +189,7 @@ def test_a_damaged_folder_is_refused_in_one_sentence(
 
 def test_more_labels_than_outputs_are_refused(labeller: Path) -> None:
     (labeller / "labels.json").write_text('["bad", "good", "odd"]')
-    with pytest.raises(CheckpointError, match=r"classes=3.*but config\.json says.*classes=2"):
+    with pytest.raises(CheckpointError, match=r"labels have classes = 3, but config\.json says classes = 2"):
         load_model(labeller)
 
 

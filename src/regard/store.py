@@ -9,7 +9,7 @@ README.md           the model card
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,11 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         )
     task: AnyTask = TASKS[task_config.kind].load(task_config, folder)
     if task.dims != dims:
-        raise CheckpointError(f"{folder}: the vocabulary has {task.dims}, but config.json says {dims}")
+        ours, theirs = _apart(task.dims, dims)
+        raise CheckpointError(
+            f"{folder}: vocabulary and labels have {ours}, but config.json says {theirs}; "
+            "copy the whole folder"
+        )
     try:
         model = outline(model_config, task.dims)
     except RecipeError as error:
@@ -122,6 +126,12 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     model = model.to_empty(device="cpu")
     load_weights(folder / "model.safetensors", model)
     return task, task_config, model.eval(), model_config, _metrics(folder / "metrics.json")
+
+
+def _apart(one: Dims, other: Dims) -> list[str]:
+    """What each of the two has otherwise."""
+    names = [field.name for field in fields(Dims) if getattr(one, field.name) != getattr(other, field.name)]
+    return [", ".join(f"{name} = {getattr(dims, name)!r}" for name in names) for dims in (one, other)]
 
 
 def _metrics(path: Path) -> dict[str, Any]:

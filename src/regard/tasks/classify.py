@@ -219,8 +219,12 @@ class Classify:
         log_probs_BC = torch.log_softmax(self.logits(model, batch), dim=-1)
         return log_probs_BC.gather(1, batch.labels_B[:, None])
 
+    def stays(self, tokens_1T: Tensor, pieces: range) -> Tensor:
+        """Which of the pieces are marks, which are never left out: stays_B."""
+        return marks_among(self.tokenizer, tokens_1T, pieces)
+
     def leave_out(self, batch: Texts, pieces: range) -> Texts:
-        n, stays_B = len(pieces), marks_among(self.tokenizer, batch.tokens_BT, pieces)
+        n, stays_B = len(pieces), self.stays(batch.tokens_BT, pieces)
         return Texts(
             without_words(batch.tokens_BT, pieces, stays_B),
             batch.lengths_B - 1 + stays_B.long(),

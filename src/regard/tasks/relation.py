@@ -8,12 +8,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import torch
 from pydantic import Field
-from torch import nn
-from torch.nn import functional as F
+from torch import Tensor, nn
 
 from regard.data.marked import MARKS, Marked, read_marked
 from regard.data.source import Row
-from regard.data.tokenizer import PAD, Encoded, Tokenizer
+from regard.data.tokenizer import Encoded, Tokenizer
 from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.models.dims import Dims
@@ -118,24 +117,10 @@ class Relation(Classify):
         found = super().measure(model, batch, thorough=thorough)
         return RelationTally(self.config.no_relation, found.predicted, found.gold)
 
-    def leave_out(self, batch: Texts, pieces: range) -> Texts:
-        """Neither the entities' marks nor that of the beginning is a piece of the text: they stay."""
-        tokens_T = batch.tokens_BT[0]
-        words = [self._is_word(token) for token in tokens_T[pieces.start : pieces.stop].tolist()]
-        rows = [
-            F.pad(torch.cat([tokens_T[:piece], tokens_T[piece + 1 :]]), (0, 1), value=PAD)
-            if is_word
-            else tokens_T
-            for piece, is_word in zip(pieces, words, strict=True)
-        ]
-        n = len(pieces)
-        shorter_B = torch.tensor(words, device=tokens_T.device).long()
-        return Texts(
-            torch.stack(rows), batch.lengths_B - shorter_B, batch.labels_B.expand(n), batch.examples * n
-        )
-
-    def _is_word(self, token: int) -> bool:
-        return token < self.first_mark and token not in self.tokenizer.marks.begin
+    def stays(self, tokens_1T: Tensor, pieces: range) -> Tensor:
+        """The entities' marks too: the text cannot be read without them."""
+        is_mark_B = tokens_1T[0, pieces.start : pieces.stop] >= self.first_mark
+        return super().stays(tokens_1T, pieces) | is_mark_B
 
     def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
@@ -147,7 +132,7 @@ class Relation(Classify):
         }
 
     def pictures(self, model: nn.Module, batch: Texts) -> list[Picture]:
-        likely_1C = torch.softmax(model(batch.tokens_BT, batch.lengths_B), dim=-1)
+        likely_1C = torch.softmax(self.logits(model, batch), dim=-1)
         return [Picture("labels", "probability: each relation", likely_1C, "label", "labels")]
 
 
