@@ -33,8 +33,7 @@ class BertPretrainingConfig(EncodingConfig):
         return BertPretraining(self, dims)
 
     def __str__(self) -> str:
-        begun = f" from {self.init_from}" if self.init_from else ""
-        return f"bert to pretrain{begun}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
+        return f"bert to pretrain{self.begun}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
 
 
 class BertPretraining(nn.Module):

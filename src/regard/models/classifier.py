@@ -5,6 +5,7 @@ then honest about words, where a recurrent encoder has already mixed them (Jain 
 difference), at some cost in accuracy.
 """
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -140,12 +141,16 @@ class EncodingConfig(Config):
         encoder = self.encoder
         return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
+    @property
+    def begun(self) -> str:
+        """` from minilm`: the name alone, as others who see a page need not know where it lies."""
+        return f" from {Path(self.init_from).name}" if self.init_from else ""
+
     def described(self, name: str) -> str:
         """`bert tagger from minilm, d=384`; without the sizes of what has yet to be read."""
-        begun = f" from {self.init_from}" if self.init_from else ""
-        if begun and "encoder" not in self.model_fields_set:
-            return f"{name}{begun}"
-        return f"{self.encoder.kind} {name}{begun}, d={self.encoder.d_out}"
+        if self.begun and "encoder" not in self.model_fields_set:
+            return f"{name}{self.begun}"
+        return f"{self.encoder.kind} {name}{self.begun}, d={self.encoder.d_out}"
 
 
 class ClassifierConfig(EncodingConfig):

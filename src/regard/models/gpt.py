@@ -11,6 +11,7 @@ rest read again from position 0, as if the text had begun there: it may be conti
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -59,7 +60,7 @@ class GPTConfig(BlockConfig):
         return GPT(self, dims)
 
     def __str__(self) -> str:
-        begun = f"gpt from {self.init_from}," if self.init_from else "gpt"
+        begun = f"gpt from {Path(self.init_from).name}," if self.init_from else "gpt"
         if self.init_from and "d_model" not in self.model_fields_set:  # which has yet to be read
             return begun.removesuffix(",")
         return f"{begun} {self.n_layers} layers, d={self.d_model}, {self.n_heads} heads"
