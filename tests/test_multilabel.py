@@ -62,6 +62,13 @@ def test_init_recognises_several_labels(tmp_path: Path, separator: str, header: 
     assert (written["task"]["kind"], written["task"]["separator"]) == ("multilabel", separator)
 
 
+def test_init_recognises_few_combinations_among_texts_without_labels(tmp_path: Path) -> None:
+    cells = ["joy", "", "love", "", "fear", "", "joy", ""] * 12 + ["joy,love", "love,fear", "joy,fear"]
+    lines = [f"film {n} of some length\t{cell}" for n, cell in enumerate(cells)]
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "\n".join(lines) + "\n", "utf-8")
+    assert sniff([str(tmp_path / "train.tsv")]).task == "multilabel"
+
+
 def test_init_leaves_single_labels_alone(tmp_path: Path) -> None:
     """A comma inside a label is no separator where its parts never stand elsewhere."""
     lines = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.errors import RecipeError
+from regard.errors import RecipeError, did_you_mean
 from regard.models import ClassifierConfig, TransformerConfig
 from regard.recipe import MAX_BYTES, Recipe
 
@@ -158,6 +158,12 @@ def test_an_unknown_key_is_said_with_the_nearest_right_one(
         Recipe.parse(changed(recipe, path, 1))
 
 
+def test_of_very_many_known_names_some_are_listed() -> None:
+    told = did_you_mean("zzz" * 1000, [f"label {n} " + "x" * 1000 for n in range(3000)])
+    assert told.endswith("… and 2,980 more")
+    assert len(told) < 2000
+
+
 def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
     with pytest.raises(
         RecipeError, match=r"data\.xyzzy: unknown; known: columns, encoding, test, train, valid$"
@@ -197,6 +203,10 @@ def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
             "gur",
             r"model\.encoder\.cell: 'gur' should be 'rnn', 'lstm' or 'gru'",
         ),
+        (CLASSIFY, "task.class_weights", "balancd", r"task\.class_weights: 'balancd' should be 'balanced'"),
+        (CLASSIFY, "task.class_weights", {"a": -1}, r"task\.class_weights\.a: -1 should be greater than"),
+        (CLASSIFY, "task.class_weights", {"a": 1e300}, r"task\.class_weights\.a: 1e\+300 should be less"),
+        (CLASSIFY, "task.class_weights", {"a": "x"}, r"task\.class_weights\.a: 'x' should be a valid number"),
         (TRANSLATE, "model.n_heads", 3, r"model: n_heads \(3\) must divide d_model \(256\)"),
         (TRANSLATE, "model.n_kv_heads", 3, r"model: n_kv_heads \(3\) must divide n_heads \(4\)"),
         (

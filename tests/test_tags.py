@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from regard.tags import Span, first_fault, may_follow, scheme, spans
+from regard.tags import Span, first_fault, may_follow, scheme, spans, strangers
 
 BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 BIOES = ("O", *(f"{place}-{kind}" for place in "BIES" for kind in ("PER", "LOC")))
@@ -25,6 +25,20 @@ BIOES = ("O", *(f"{place}-{kind}" for place in "BIES" for kind in ("PER", "LOC")
 )
 def test_the_scheme_is_recognised(names: tuple[str, ...], found: str | None) -> None:
     assert scheme(names) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (BIO, []),
+        (BIOES, []),
+        (("NOUN", "VERB", "B"), []),
+        ((*BIOES, "M-PER"), ["M-PER"]),
+        (("O", "B-PER", "I-PER", "L-PER", "U-PER"), ["L-PER", "U-PER"]),
+    ],
+)
+def test_what_keeps_tags_from_being_of_one_scheme(names: tuple[str, ...], found: list[str]) -> None:
+    assert strangers(names) == found
 
 
 @pytest.mark.parametrize(

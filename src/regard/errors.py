@@ -7,6 +7,11 @@ The command line prints the sentence and exits with code 2; nothing else in the 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+LONGEST_SHOWN = 60
+"""Characters of a name in an error."""
+MOST_SHOWN = 20
+"""Names that are listed."""
+
 
 class RegardError(Exception):
     """The common ancestor, so that a caller can catch all of ours and nothing else."""
@@ -32,10 +37,20 @@ class ServeError(RegardError):
     """The server cannot be started as asked."""
 
 
+def quoted(text: str) -> str:
+    """In quotes; of a long text the beginning, since labels may be anything."""
+    return repr(_short(text))
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean n_heads?` when something near exists, else the list of what is known."""
-    known = sorted(known)
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    shown = [_short(one) for one in sorted(known)]
+    near = get_close_matches(_short(name), shown, n=1, cutoff=0.5)
     if near:
         return f"; did you mean {near[0]}?"
-    return f"; known: {', '.join(known)}" if known else ""
+    rest = f" and {len(shown) - MOST_SHOWN:,} more" if len(shown) > MOST_SHOWN else ""
+    return f"; known: {', '.join(shown[:MOST_SHOWN])}{rest}" if shown else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

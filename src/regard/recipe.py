@@ -1,6 +1,7 @@
 """The recipe: one strict, typed description of a run, read from TOML and from `key=value` overrides."""
 
 import json
+import re
 import tomllib
 import typing
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from regard.config import Config
 from regard.data.source import Column
@@ -18,6 +20,8 @@ from regard.tasks import TASKS, TaskConfig, longest
 from regard.training.config import TrainConfig
 
 MAX_BYTES = 1_000_000
+MEMBER = re.compile(r"str|int|literal\[.*\]|dict\[.*\]")
+"""What pydantic calls the members of unions like `str | int`, where it names a place."""
 
 
 class DataConfig(Config):
@@ -168,7 +172,7 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
     """The first of pydantic's findings as one sentence with the path a user can see in the file."""
     faults = error.errors(include_url=False)
     unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
-    fault = (unknown or faults)[0]
+    fault = _followed_furthest(unknown or faults)
     path, owner = _path(root, fault["loc"])
     name = ".".join(path) or "the recipe"
     if fault["type"] == "extra_forbidden":
@@ -187,6 +191,15 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
     return f"{name}: {_short(fault['input'])} should be {message[0].lower()}{message[1:]}"
 
 
+def _followed_furthest(faults: list[ErrorDetails]) -> ErrorDetails:
+    """The first; where a value could have been meant in several ways, in that in which most of it was fit."""
+    *before, last = faults[0]["loc"] or ("",)
+    if not MEMBER.fullmatch(str(last)):
+        return faults[0]
+    ways = [fault for fault in faults if [*fault["loc"][: len(before)]] == before]
+    return max(ways, key=lambda fault: len(fault["loc"]))
+
+
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
@@ -202,7 +215,7 @@ def _path(root: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[
         if len(branches) > 1 and tagged:
             branches = tagged
             continue
-        if not branches and part in ("str", "int"):  # pydantic's name for a member of `str | int`
+        if not branches and path and MEMBER.fullmatch(str(part)):
             continue
         owner = branches[0] if branches else None
         path.append(str(part))

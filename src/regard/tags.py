@@ -28,6 +28,15 @@ def scheme(names: Iterable[str]) -> str | None:
     return next((known for known, letters in SCHEMES.items() if places <= letters), None)
 
 
+def strangers(names: Iterable[str]) -> list[str]:
+    """Of tags that would mark spans (`B-PER`), those that keep them from being of one scheme."""
+    known = sorted(set(names))
+    if scheme(known) is not None or not any(name.startswith("B-") for name in known):
+        return []
+    left = ([name for name in known if _place(name) not in letters] for letters in SCHEMES.values())
+    return min(left, key=len)
+
+
 def may_follow(scheme: str, before: str | None, after: str | None) -> bool:
     """Whether one tag may stand after another; None stands before the first and after the last."""
     last, next_ = _place(before or "O"), _place(after or "O")

@@ -1,5 +1,7 @@
 """How text from anywhere is printed."""
 
+import math
+
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
@@ -31,10 +33,10 @@ def test_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_scores_stand_with_their_intervals(capsys: pytest.CaptureFixture[str]) -> None:
     """What was infinite is null in the JSON of a run."""
-    scores = {"valid": {"loss": 1.5}, "test": {"loss": 1.25, "f1": 80.5, "perplexity": None}}
+    scores = {"valid": {"loss": math.inf}, "test": {"loss": 1.25, "f1": 80.5, "perplexity": None}}
     console.scores(scores, {"test": {"f1": [78.7, 82.3]}})
     told = capsys.readouterr().out.splitlines()
-    assert told == ["valid  loss 1.500", "test   loss 1.250  f1 80.50 [78.70, 82.30]  perplexity ∞"]
+    assert told == ["valid  loss ∞", "test   loss 1.250  f1 80.50 [78.70, 82.30]  perplexity ∞"]
 
 
 def test_markup_is_text(capsys: pytest.CaptureFixture[str]) -> None:

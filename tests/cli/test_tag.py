@@ -69,6 +69,15 @@ def test_check_counts_tags_and_names_their_scheme(call: Call, recipe: Path) -> N
     assert "tag: words in training" in call("check", recipe).stdout
 
 
+def test_check_warns_of_mixed_schemes(call: Call, recipe: Path, home: Path) -> None:
+    with (home / "train.conll").open("a", encoding="utf-8") as file:
+        file.write("amber U-TREE\n")
+    findings = json.loads(call("check", recipe, "--json").stdout)["findings"]
+    (scheme,) = [one for one in findings if one["kind"] == "scheme"]
+    assert scheme["severity"] == "warning"
+    assert "none of BIO, BIOES, BMES has all of these tags, because of 'U-TREE'" in scheme["message"]
+
+
 def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: Path) -> None:
     valid = home / "valid.conll"
     before = len(valid.read_text("utf-8").splitlines())

@@ -31,6 +31,12 @@ def test_tabs_separate_cells_that_hold_spaces(tmp_path: Path) -> None:
     assert found.fields == {"text": "New\u00a0York is", "tags": "B-LOC O"}
 
 
+def test_other_white_space_is_of_a_word(tmp_path: Path) -> None:
+    """A space that does not break, or an ideographic one, separates nothing."""
+    (found,) = rows(tmp_path / "a.conll", "10\u00a0000  O\n\u3000 O\nzero\u200b B-PER\n")
+    assert found.fields == {"text": "10\u00a0000 \u00a0 zero\u200b", "tags": "O O B-PER"}
+
+
 def test_the_universal_kind_has_comments_ranges_and_empty_nodes(tmp_path: Path) -> None:
     lines = [
         "# text = Don't go",
@@ -53,6 +59,7 @@ def test_the_universal_kind_has_comments_ranges_and_empty_nodes(tmp_path: Path) 
             {},
             r"a\.conll:2: 1 cell found, 2 needed; a word and its tag stand on one line",
         ),
+        ("Anna\tB-PER\nlives\t\n", {}, r"a\.conll:2: the tag is empty; give the word one"),
         ("Anna B-PER\n", {"tags": 3}, r"a\.conll:1: 2 cells found, 3 needed"),
         (
             "Anna B-PER\n",

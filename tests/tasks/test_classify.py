@@ -148,10 +148,15 @@ def test_faults_of_the_data_are_said_with_their_place(task: Classify) -> None:
         task.encode([row("a film", "godo", 7)])
     with pytest.raises(DataError, match=r"films\.csv:3: the label is empty; give every training text one"):
         fitted([("a film", "good"), ("another", "")])
-    with pytest.raises(DataError, match=r"films\.csv: only one label \(good\) .* at least two"):
+    with pytest.raises(DataError, match=r"films\.csv: only one label \('good'\) .* at least two"):
         fitted([("a film", "good"), ("another", "good")])
     with pytest.raises(DataError, match=r"more than 10,000 different labels look.*data\.columns\.label"):
         fitted([("a film", f"label {i}") for i in range(10_001)])
+    with pytest.raises(DataError, match=r"films\.csv:3: a label of 900,000 characters looks like text"):
+        fitted([("a film", "good"), ("another", "L" * 900_000)])
+    with pytest.raises(DataError, match=r"films\.csv:7: label 'L{59}…' does not occur") as raised:
+        task.encode([row("a film", "L" * 900_000, 7)])
+    assert len(str(raised.value)) < 300
 
 
 def test_a_classifier_does_not_search(task: Classify) -> None:

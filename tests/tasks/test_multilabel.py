@@ -164,6 +164,8 @@ def test_faults_are_said(task: Multilabel) -> None:
         fitted([("a film", "joy"), ("another", "joy")], separator="|")
     with pytest.raises(DataError, match=r"films\.csv:2: more than 10,000 different labels .*task\.separator"):
         fitted([("a film", ",".join(map(str, range(10_001))))])
+    with pytest.raises(DataError, match=r"films\.csv:2: a label of 1,001 characters looks like text"):
+        fitted([("a film", "joy," + "L" * 1001)])
     with pytest.raises(RecipeError, match=r"task\.class_weights\.lvoe: no such label .*did you mean love\?"):
         fitted(class_weights={"lvoe": 2.0})
     with pytest.raises(RecipeError, match="threshold: '2' should be a number above 0 and below 1"):

@@ -184,6 +184,10 @@ def test_pictures_have_the_grounds_they_name(task: Tag) -> None:
         shape = len(grounds[picture.rows].labels), len(grounds[picture.columns].labels)
         assert picture.weights_QK.shape == shape
         torch.testing.assert_close(picture.weights_QK.sum(1), torch.ones(shape[0]))
+    dead_end = model_for(fitted([("张 三", "B-NAME E-NAME"), ("李", "B-ORG")]))
+    steps_CC = dead_end.transitions()
+    assert steps_CC is not None
+    assert steps_CC.sum(1).tolist() == pytest.approx([1, 0, 1]), "nothing may follow B-ORG here"
     assert grounds["text"].labels == ("Anna", "lives", "in", "Rome", "and", "Anna", "lives", "in", "</s>")
 
 
@@ -227,6 +231,26 @@ def test_faults_of_the_data_are_said_with_their_place(task: Tag) -> None:
         fitted([("she lives", "O O")])
     with pytest.raises(DataError, match=r"more than 1,000 different tags look.*data\.columns\.tags"):
         fitted([("word", f"tag{i}") for i in range(1001)])
+    with pytest.raises(DataError, match=r"names\.conll:3: a tag of 1,001 characters looks like text"):
+        fitted([("she", "O"), ("word", "T" * 1001)])
+    with pytest.raises(DataError, match=r"names\.conll:2: a word or a tag is missing between two spaces"):
+        fitted([("Anna  Berg", "O  O")])
+
+
+def test_an_empty_sentence_is_not_learnt_from_and_scored(tmp_path: Path) -> None:
+    task = fitted([*LINES, ("", "")])
+    task.save(tmp_path)
+    assert Tag.load(task.config, tmp_path).names == ("B-LOC", "B-PER", "I-PER", "O")
+    full, empty = task.encode([row(*LINES[1]), row("", "")])
+    assert not task.usable(empty)
+    model = model_for(task)
+    for examples in ([full, empty], [empty]):
+        batch = task.collate(examples)
+        with evaluating(model):
+            tally = task.measure(model, batch, thorough=True)
+            assert task.loss(model, batch).shown["words"].isfinite()
+        assert tally.gold[-1] == tally.predicted[-1] == ()
+        assert 0 <= tally.metrics()["accuracy"] <= 100
 
 
 def test_a_sentence_may_not_end_inside_a_span_where_ends_are_marked() -> None:

@@ -1,6 +1,7 @@
 """What the verbs print with: results on standard output, what is said about them on standard error."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,7 +84,7 @@ def scores(
 def score(metric: str, value: float | None, interval: Interval | None = None, sign: str = "") -> str:
     """With how far it can be trusted, where that is known: `14.20 [12.90, 15.50]`. JSON has no infinity."""
     form = f"{sign}.{3 if metric == 'loss' else 2}f"
-    if value is None:
+    if value is None or math.isinf(value):
         return "∞"
     if interval is None:
         return format(value, form)

@@ -39,7 +39,7 @@ def sentences(
     first = 1
     for number, line in enumerate(text, 1):
         if line.strip() and not (universal and line.startswith("#")):
-            cells = line.split("\t") if "\t" in line else line.split()
+            cells = _cut(line)
             if universal and not cells[0].isdecimal():
                 continue
             if cells[0] == "-DOCSTART-":
@@ -59,6 +59,11 @@ def sentences(
         yield first, _joined(words)
 
 
+def _cut(line: str) -> list[str]:
+    """At tabs or spaces; other white space, as in `10 000` with one that does not break, is of a word."""
+    return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
+
+
 def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: Refuse) -> dict[str, str]:
     found = {}
     for role, place in places.items():
@@ -72,6 +77,8 @@ def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: 
             )
             place = 1
         cell = cells[place if place < 0 else place - 1].strip()
+        if not cell and role == "tags":
+            refuse(DataError(f"{where}: the tag is empty; give the word one"))
         found[role] = INSIDE_A_WORD.join(cell.split()) or INSIDE_A_WORD
     return found
 
@@ -84,7 +91,7 @@ def looks_like(text: Iterator[str]) -> bool:
     """Whether lines of another name are such a file: equally wide ones, in groups, of which the last cells
     mark the beginnings of spans.
     """
-    rows = [line.split("\t") if "\t" in line else line.split() for line in islice(text, LOOKED_AT)]
+    rows = [_cut(line) for line in islice(text, LOOKED_AT)]
     widths = {len(row) for row in rows if any(row)}
     blank = any(not any(row) for row in rows[:-1])
     return blank and len(widths) == 1 and min(widths) > 1 and _marks_spans(rows)

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from regard.data.source import Row
+from regard.errors import quoted
 from regard.kinds.columns import Columns, Picked, labels, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind
@@ -102,7 +103,7 @@ def _unseen_labels(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
         unseen = [row for row in rows if is_labelled(row) and row.fields["label"] not in known]
-        names = ", ".join(sorted({repr(row.fields["label"]) for row in unseen})[:FEW])
+        names = ", ".join(sorted({quoted(row.fields["label"]) for row in unseen})[:FEW])
         remark = f"with a label that does not occur in train ({names})"
         found += about("error", "unseen-label", split, unseen, remark)
     return found
@@ -114,12 +115,13 @@ def _balance(counted: Mapping[str, int]) -> list[Finding]:
     common, *_, rare = counted
     scarce = [label for label, n in counted.items() if n < FEW]
     if scarce:
-        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(repr, scarce[:FEW]))}"
+        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(quoted, scarce[:FEW]))}"
         return [Finding("warning", "rare-label", message, len(scarce))]
     if counted[common] > LOPSIDED * counted[rare]:
         times = counted[common] / counted[rare]
         message = (
-            f"train: {common!r} is {times:.0f} times as common as {rare!r}; look at macro_f1, not accuracy"
+            f"train: {quoted(common)} is {times:.0f} times as common as {quoted(rare)}; "
+            "look at macro_f1, not accuracy"
         )
         return [Finding("warning", "imbalance", message)]
     return []

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from regard.data.source import Column, Row
+from regard.errors import quoted
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind
@@ -17,7 +18,7 @@ from regard.tasks.multilabel import several
 
 SEPARATORS = ("|", ";", ",")
 COMBINED = 0.05
-"""The share of cells with more than one label from which a column is taken for one of several labels."""
+"""Of cells with a label, the share with more than one from which a column is one of several labels."""
 MOST_LISTED = 8
 
 
@@ -33,7 +34,7 @@ def _separator(cells: Sequence[str]) -> str | None:
     for separator in SEPARATORS:
         sets = [several(cell, separator) for cell in cells]
         parts = set(chain.from_iterable(sets))
-        combined = sum(len(labels) > 1 for labels in sets) / max(1, len(sets))
+        combined = sum(len(labels) > 1 for labels in sets) / max(1, sum(map(bool, sets)))
         few = 2 <= len(parts) <= max(2, min(200, len(cells) // 10))
         short = all(len(part) <= MAX_LABEL_CHARS for part in parts)
         if combined >= COMBINED and few and short and len(parts) < len({frozenset(own) for own in sets}):
@@ -106,7 +107,7 @@ def _unseen(splits: Splits, known: Mapping[str, int], config: MultilabelConfig) 
     found = []
     for split, rows in splits.items():
         unseen = [row for row in rows if any(label not in known for label in _labels(row, config))]
-        names = {repr(label) for row in unseen for label in _labels(row, config) if label not in known}
+        names = {quoted(label) for row in unseen for label in _labels(row, config) if label not in known}
         remark = f"with a label that does not occur in train ({', '.join(sorted(names)[:FEW])})"
         found += about("error", "unseen-label", split, unseen, remark)
     return found
@@ -116,7 +117,7 @@ def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) 
     if len(counts) < 2:
         message = f"train: fewer than two labels; is {config.separator!r} what stands between labels?"
         return [Finding("error", "one-label", message)]
-    common = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MOST_LISTED))
+    common = ", ".join(f"{quoted(label)} {n:,}" for label, n in counts.most_common(MOST_LISTED))
     rest = f" and {len(counts) - MOST_LISTED} more" if len(counts) > MOST_LISTED else ""
     bare = sum(not _labels(row, config) for row in train)
     message = (
@@ -126,7 +127,7 @@ def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) 
     found = [Finding("note", "labels", message)]
     scarce = [label for label, n in counts.items() if n < FEW]
     if scarce:
-        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(repr, scarce[:FEW]))}"
+        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(quoted, scarce[:FEW]))}"
         found.append(Finding("warning", "rare-label", message, len(scarce)))
     return found
 

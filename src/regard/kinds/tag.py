@@ -8,6 +8,7 @@ from pydantic import Field
 
 from regard import tags
 from regard.data.source import Column, Row, word_where
+from regard.errors import quoted
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
 from regard.kinds.kind import Answer, Kind
@@ -114,7 +115,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 def _unpaired(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        odd = [row for row in rows if row.fields["text"] and not _is_paired(row)]
+        odd = [row for row in rows if any(row.fields.values()) and not _is_paired(row)]
         remark = "without one tag for every word; give each its own, with one space between"
         found += about("error", "unpaired-tags", split, odd, remark)
     return found
@@ -125,7 +126,7 @@ def _unseen(splits: Splits, known: Mapping[str, int]) -> list[Finding]:
     for split, rows in splits.items():
         unseen = [row for row in rows if _is_paired(row) and set(_parts(row)[1]) - known.keys()]
         names = sorted({tag for row in unseen for tag in _parts(row)[1]} - known.keys())
-        remark = f"with a tag that does not occur in train ({', '.join(map(repr, names[:FEW]))})"
+        remark = f"with a tag that does not occur in train ({', '.join(map(quoted, names[:FEW]))})"
         found += about("error", "unseen-tag", split, unseen, remark)
     return found
 
@@ -159,6 +160,11 @@ def _faults(scheme: str, rows: Sequence[Row]) -> Iterator[Place]:
 def _variety(counts: Mapping[str, int], scheme: str | None, train: Sequence[Row]) -> list[Finding]:
     if len(counts) < 2:
         return [Finding("error", "one-tag", "train: a tagger needs at least two different tags")]
+    if odd := tags.strangers(counts):
+        names = ", ".join(map(quoted, odd[:FEW]))
+        schemes = ", ".join(tags.SCHEMES)
+        said = f"train: none of {schemes} has all of these tags, because of {names}; so they mark no spans"
+        return [Finding("warning", "scheme", f"{said}, and every word is scored by itself", len(odd))]
     if scheme is None:
         said = f"train: {len(counts)} tags that mark no spans; every word is scored by itself"
         return [Finding("note", "scheme", said)]

@@ -75,8 +75,11 @@ class Tagger(nn.Module):
         return scores_BNC.softmax(-1) * keep_BN[..., None]
 
     def transitions(self) -> Tensor | None:
-        """step_CC: how likely each tag is after each other, if words said nothing; None without a CRF."""
-        return None if self.crf is None else self.crf.weights()[1].softmax(-1)
+        """step_CC: how likely each tag is after each other, if words said nothing; None without a CRF.
+
+        Zeros after a tag that nothing may follow.
+        """
+        return None if self.crf is None else self.crf.weights()[1].softmax(-1).nan_to_num(0.0)
 
 
 def allowed(names: tuple[str, ...]) -> Allowed | None:

@@ -19,7 +19,7 @@ from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import DataError, RecipeError, did_you_mean
+from regard.errors import DataError, RecipeError, did_you_mean, quoted
 from regard.models.dims import Dims
 from regard.tasks.labelled import (
     Label,
@@ -31,7 +31,7 @@ from regard.tasks.labelled import (
     shortened,
     without_words,
 )
-from regard.tasks.labels import ClassWeights, read_labels, weights, write_labels
+from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
 
 MOST_LABELS = 10_000
@@ -83,6 +83,7 @@ class Classify:
             for row in rows:
                 if not row.fields["label"]:
                     raise DataError(f"{row.where}: the label is empty; give every training text one")
+                refuse_texts([row.fields["label"]], row, "label")
                 file = row.file
                 labels[row.fields["label"]] += 1
                 if len(labels) > MOST_LABELS:
@@ -95,7 +96,7 @@ class Classify:
         learnt_from = sampled(texts())
         if len(labels) < 2:
             raise DataError(
-                f"{file}: only one label ({', '.join(labels)}) in the training data; "
+                f"{file}: only one label ({', '.join(map(quoted, labels))}) in the training data; "
                 f"{cls.called} needs at least two"
             )
         tokenizer = tokenizer or Tokenizer.train(config.tokenizer, learnt_from)
@@ -145,7 +146,7 @@ class Classify:
             return -1
         if label not in self.labels:
             near = did_you_mean(label, self.labels)
-            raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
+            raise DataError(f"{row.where}: label {quoted(label)} does not occur in the training data{near}")
         return self.labels.index(label)
 
     def usable(self, example: Text) -> bool:

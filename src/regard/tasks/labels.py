@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,10 +10,23 @@ from pydantic import Field
 from torch import Tensor
 
 from regard.data.lines import UNDECODED
-from regard.errors import CheckpointError, RecipeError, did_you_mean
+from regard.data.source import Row
+from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
 
-ClassWeights = Literal["balanced"] | dict[str, Annotated[float, Field(gt=0)]] | None
+ClassWeights = Literal["balanced"] | dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] | None
 """By label, 1 where none is given."""
+LONGEST = 1000
+"""Characters of a label."""
+
+
+def refuse_texts(labels: Iterable[str], row: Row, role: str) -> None:
+    """DataError for what is so long that it can be no label, and no tag."""
+    longest = max(map(len, labels), default=0)
+    if longest > LONGEST:
+        raise DataError(
+            f"{row.where}: a {role.removesuffix('s')} of {longest:,} characters looks like text; "
+            f"choose the right column with data.columns.{role}"
+        )
 
 
 def weights(

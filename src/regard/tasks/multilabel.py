@@ -18,11 +18,11 @@ from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import DataError, RecipeError, did_you_mean
+from regard.errors import DataError, RecipeError, did_you_mean, quoted
 from regard.models.dims import Dims
 from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
-from regard.tasks.labels import ClassWeights, read_labels, weights, write_labels
+from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
 from regard.tasks.marked import Labels, LabelsTally, Marked, Markeds
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
 
@@ -69,7 +69,9 @@ class Multilabel:
         def texts() -> Iterator[str]:
             nonlocal n_texts
             for row in rows:
-                counts.update(several(row.fields["label"], config.separator))
+                own = several(row.fields["label"], config.separator)
+                refuse_texts(own, row, "label")
+                counts.update(own)
                 if len(counts) > MOST_LABELS:
                     raise DataError(
                         f"{row.where}: more than {MOST_LABELS:,} different labels look like text; "
@@ -128,7 +130,9 @@ class Multilabel:
         for label in own:
             if label not in self.index:
                 near = did_you_mean(label, self.labels)
-                raise DataError(f"{row.where}: label {label!r} does not occur in the training data{near}")
+                raise DataError(
+                    f"{row.where}: label {quoted(label)} does not occur in the training data{near}"
+                )
         labels = np.array([self.index[label] for label in own], np.int64)
         return Marked(row, np.array(self.tokenizer.framed(ids[:limit])), labels, cut=len(ids) > limit)
 

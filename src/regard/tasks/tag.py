@@ -20,9 +20,10 @@ from regard.data.sample import sampled
 from regard.data.source import Row, word_where
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
+from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
+from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell
@@ -81,6 +82,7 @@ class Tag:
             nonlocal characters
             for row in rows:
                 words, own = words_and_tags(row)
+                refuse_texts(own, row, "tags")
                 names.update(own)
                 characters = characters and all(len(word) == 1 for word in words)
                 if len(names) > MOST_TAGS:
@@ -154,7 +156,7 @@ class Tag:
         for place, tag in enumerate(own):
             if tag not in self.index:
                 where, near = word_where(row, place), did_you_mean(tag, self.names)
-                raise DataError(f"{where}: tag {tag!r} does not occur in the training data{near}")
+                raise DataError(f"{where}: tag {quoted(tag)} does not occur in the training data{near}")
         if self.config.illegal == "refuse" and (fault := self._fault(own)) is not None:
             raise _illegal(str(self.scheme), row, own, fault)
         return words, own
@@ -270,12 +272,15 @@ class Tag:
 
 
 def words_and_tags(row: Row) -> tuple[list[str], list[str]]:
-    words, own = row.fields["text"].split(" "), row.fields["tags"].split(" ")
+    """Of a row with tags; an empty one has neither."""
+    words, own = (row.fields[role].split(" ") if row.fields[role] else [] for role in ("text", "tags"))
     if len(words) != len(own):
         raise DataError(
             f"{row.where}: {len(words)} words but {len(own)} tags; every word needs one, "
             "with one space between words and between tags"
         )
+    if not all(words) or not all(own):
+        raise DataError(f"{row.where}: a word or a tag is missing between two spaces; leave one of these out")
     return words, own
 
 
@@ -290,5 +295,4 @@ def _illegal(scheme: str, row: Row, own: Sequence[str], fault: int) -> DataError
 
 def _between_spaces(text: str) -> list[tuple[int, int]]:
     """The words of a row that has tags."""
-    starts = [0, *(place + 1 for place, character in enumerate(text) if character == " ")]
-    return [(start, start + len(word)) for start, word in zip(starts, text.split(" "), strict=True)]
+    return [match.span() for match in re.finditer("[^ ]+", text)]

@@ -87,7 +87,10 @@ class TagTally:
     def weighed(self, weights_RN: Floats) -> Scores:
         right_R, words_R = (weights_RN @ self._words_N2).T
         found = span_scores(weights_RN @ self._spans_N3) if self.marks_spans else {}
-        return {name: 100 * value for name, value in (found | {"accuracy": right_R / words_R}).items()}
+        return {
+            name: 100 * value
+            for name, value in (found | {"accuracy": right_R / np.maximum(words_R, 1)}).items()
+        }
 
     def metrics(self) -> dict[str, float]:
         return plainly(self)
