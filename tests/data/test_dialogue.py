@@ -46,6 +46,15 @@ def test_a_context_may_have_several_replies(tmp_path: Path) -> None:
     assert row.fields == {"context": "Hi.", "reply": "Yes?", "references": "Yes?"}
 
 
+def test_a_reply_may_have_several_lines(tmp_path: Path) -> None:
+    """They are no several replies; those stand in a list, or with the mark between them."""
+    (row,) = read(tmp_path, {"context": "Hi.\nYes?", "reply": "One.\nTwo."})
+    assert row.fields == {"context": "Hi.\nYes?", "reply": "One. Two.", "references": "One. Two."}
+    (tmp_path / "talk.csv").write_text('context,reply\nHi.,"One.\nTwo. __eou__ Three."\n', "utf-8")
+    rows = list(read_rows([str(tmp_path / "talk.csv")], ROLES, by=Turns()))
+    assert [row.fields["reply"] for row in rows] == ["One. Two.", "Three."]
+
+
 def test_a_context_alone_is_not_taken_apart(tmp_path: Path) -> None:
     (row,) = read(tmp_path, {"context": ["Hi.", "Yes?"]}, columns={"context": None})
     assert row.fields == {"context": "Hi.\nYes?"}

@@ -27,14 +27,18 @@ class Turns:
 
 def split(text: str, separator: str) -> list[str]:
     """The turns of a text; blank ones are none."""
-    parts = (part for line in text.splitlines() for part in line.split(separator))
-    return [turn for part in parts if (turn := " ".join(part.split()))]
+    return [turn for line in text.splitlines() for turn in _between(separator, line)]
 
 
-def told(where: str, name: str, value: object, separator: str) -> str:
-    """A conversation, or the replies to one, with a turn a line."""
+def _between(separator: str, text: str) -> list[str]:
+    return [turn for part in text.split(separator) if (turn := " ".join(part.split()))]
+
+
+def told(where: str, name: str, value: object, separator: str, *, is_reply: bool = False) -> str:
+    """A conversation, or the replies to one, with a turn a line; a reply itself may have had several."""
     if isinstance(value, str):
-        return "\n".join(split(_text(f"{where}: {name}", value), separator))
+        text = _text(f"{where}: {name}", value)
+        return "\n".join(_between(separator, text) if is_reply else split(text, separator))
     if not isinstance(value, list):
         raise DataError(f"{where}: {name} is {_kind(value)}; it must be a text, or a list of turns")
     turns = (_turn(f"{where}: turn {number} of {name}", turn) for number, turn in enumerate(value, 1))

@@ -274,7 +274,7 @@ def _table_rows(
             continue
         fields = {role: cells[place].strip() for role, place in places.items()}
         if isinstance(by, Turns):
-            fields = {role: dialogue.told("", role, text, by.separator) for role, text in fields.items()}
+            fields = {role: _said("", role, text, by, role) for role, text in fields.items()}
         yield Row(fields, file, line)
 
 
@@ -336,12 +336,11 @@ def _object_rows(
     by: By | Turns | None,
     refuse: Refuse,
 ) -> Iterator[Row]:
-    value = partial(dialogue.told, separator=by.separator) if isinstance(by, Turns) else _scalar
     for line, record in objects:
         where = f"{file}:{line}"
         try:
             names = _names(where, columns, by, list(record))
-            fields = {role: value(where, name, record[name]) for role, name in names.items()}
+            fields = {role: _said(where, name, record[name], by, role) for role, name in names.items()}
         except DataError as fault:
             refuse(fault)
             continue
@@ -377,6 +376,13 @@ def _question_rows(
     wanted = {*columns, squad.PLACES} if "answer" in columns else {*columns}
     for number, (name, fields) in enumerate(found, 1):
         yield Row({role: text for role, text in fields.items() if role in wanted}, file, number, name)
+
+
+def _said(where: str, name: str, value: object, by: By | Turns | None, role: str) -> str:
+    """A text, or the turns of a conversation, as one role of a row."""
+    if isinstance(by, Turns):
+        return dialogue.told(where, name, value, by.separator, is_reply=role == "reply")
+    return _scalar(where, name, value)
 
 
 def _scalar(where: str, name: str, value: object) -> str:
