@@ -1,8 +1,9 @@
 """What every configuration is: frozen, strict, and written beside the class it configures."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 LARGEST = 2**31 - 1
 
@@ -18,3 +19,11 @@ class Config(BaseModel):
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ValueError(f"{str(value)[:12]}… is too large; the limit is {LARGEST}")
         return value
+
+
+def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
+    """Of a file that is not the user's own, in pydantic's words; `names` are what it calls our settings."""
+    fault = error.errors(include_url=False)[0]
+    path = ".".join((names or {}).get(str(part), str(part)) for part in fault["loc"])
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{path}: {message}" if path else message

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from regard.config import first_fault
 from regard.encoder import of_bert
 from regard.errors import CheckpointError, RunError
 from regard.export import bert, foreign, gpt2
@@ -86,5 +87,4 @@ def _save_gpt(path: Path, found: gpt2.Folder, out: Path) -> None:
 
 
 def _damaged(path: Path, error: ValidationError) -> CheckpointError:
-    fault = error.errors()[0]
-    return CheckpointError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}")
+    return CheckpointError(f"{path}: {first_fault(error)}")

@@ -213,7 +213,9 @@ def read_json(path: Path) -> dict[str, Any]:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")
         value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); is it a model folder?") from error
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: should hold a JSON object")

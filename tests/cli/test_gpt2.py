@@ -83,3 +83,11 @@ def test_what_is_wrong_is_one_sentence(call: Call, hf: Path, home: Path) -> None
     assert "not a readable safetensors file" in refused(call, "train", recipe)
     assert "not a readable safetensors file" in refused(call, "import", "hf", "--out", "own")
     assert not (home / "own").exists()
+
+
+def test_a_folder_that_is_none(call: Call, home: Path) -> None:
+    said = call("import", "nowhere", "--out", "own")
+    assert said.exit_code == 2
+    sentence = "nowhere/config.json: cannot be read (No such file or directory); is it a model folder?"
+    assert said.stderr == f"error: {sentence}\n"
+    assert not (home / "own").exists()

@@ -274,6 +274,7 @@ def only_a_pickle(folder: Path) -> None:
 QKV = "transformer.h.1.attn.c_attn.weight"
 HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "activation": (edited(activation_function="silu"), "activation_function 'silu' is nothing that regard"),
+    "no activation": (edited(activation_function=["gelu"]), r"activation_function \['gelu'\] is nothing"),
     "scaled by layer": (
         edited(scale_attn_by_inverse_layer_idx=True),
         "scale_attn_by_inverse_layer_idx is True, regard's GPT has False",
@@ -282,16 +283,17 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "upcast": (edited(reorder_and_upcast_attn=True), "reorder_and_upcast_attn is True"),
     "a second memory": (edited(add_cross_attention=True), "add_cross_attention is True"),
     "huge width": (edited(n_embd=10**8, n_inner=17), r"tensor wte.weight has shape \(.*, 14\)"),
-    "absurd": (edited(n_embd=10**30), "d_model: .* too large"),
-    "huge depth": (edited(n_layer=10**6), "n_layers: Input should be less than or equal to 512"),
-    "a layer more": (edited(n_layer=3), r"tensor h.2.\S+ has shape None"),
-    "heads": (edited(n_head=3), "n_heads .3. must divide d_model .14."),
-    "not a number": (edited(n_embd={}), "d_model: Input should be a valid integer"),
+    "absurd": (edited(n_embd=10**30), "n_embd: .* too large"),
+    "huge depth": (edited(n_layer=10**6), "n_layer: Input should be less than or equal to 512"),
+    "a layer more": (edited(n_layer=3), r"tensor h.2.\S+ is missing"),
+    "heads": (edited(n_head=3), r"config\.json: n_heads .3. must divide d_model .14."),
+    "not a number": (edited(n_embd={}), "n_embd: Input should be a valid integer"),
     "no size": (without("n_layer"), "n_layer is missing"),
     "a vocabulary too large": (edited(vocab_size=9), "vocabulary has 331 pieces, the model in config.json 9"),
     "no vocabulary size": (edited(vocab_size="x"), "the model in config.json 'x'"),
     "more rows than there are": (edited(vocab_size=10**18), r"tensor wte.weight has shape \(331, 14\)"),
     "another end": (edited(eos_token_id=5), "eos_token_id is 5, but the end of this vocabulary is 259"),
+    "ends": (edited(eos_token_id=[259, 5]), r"eos_token_id is \[259, 5\], but the end of this vocabulary"),
     "fewer positions": (edited(n_positions=30), r"tensor wpe.weight has shape \(31, 14\), .* \(30, 14\)"),
     "a long block": (edited(regard_task={"max_length": 31}), "n_positions is 31, but texts may have 31"),
     "another task": (edited(regard_task={"max_lenght": 31}), "max_lenght: Extra inputs"),
@@ -300,11 +302,15 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a pickle": (only_a_pickle, r"missing; weights in another format \(pickle\) are not read"),
     "a tensor less": (
         retensored(lambda it: it.pop(QKV)),
-        r"h.1.attn.c_attn.weight has shape None, .* \(14, 42\)",
+        r"h.1.attn.c_attn.weight is missing, .* \(14, 42\)",
     ),
     "a tensor more": (
         retensored(lambda it: it.update({"score.weight": torch.ones(3)})),
-        r"tensor score.weight has shape \(3,\), config.json asks for None",
+        r"tensor score.weight is none that such a model has",
+    ),
+    "a tensor twice": (
+        retensored(lambda it: it.update({QKV.removeprefix("transformer."): it[QKV] * 2})),
+        "two tensors have the same name but for a prefix",
     ),
     "turned": (
         retensored(lambda it: it.update({QKV: it[QKV].T.contiguous()})),
@@ -319,7 +325,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         ),
         "'a' and 'ÿ' are merged, but not all three",
     ),
-    "untied without an output": (edited(tie_word_embeddings=False), r"tensor lm_head.weight has shape None"),
+    "untied without an output": (edited(tie_word_embeddings=False), r"tensor lm_head.weight is missing"),
 }
 
 

@@ -16,8 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 from torch import Tensor
 
+from regard.config import first_fault
+from regard.data.lines import UNDECODED
 from regard.data.tokenizer import Tokenizer
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, quoted
 from regard.export.tensors import WEIGHTS, Shape, opened, refuse_others
 from regard.export.tokens import FILE, read_tokenizer
 from regard.models import BertConfig
@@ -38,6 +40,8 @@ SIZES = {
     "n_segments": "type_vocab_size",
     "max_positions": "max_position_embeddings",
 }
+NAMES = SIZES | {"norm_eps": "layer_norm_eps", "dropout": "hidden_dropout_prob"}
+"""What config.json calls our settings."""
 EMBEDDINGS = {
     "embed.weight": "embeddings.word_embeddings.weight",
     "embed.position.weight": "embeddings.position_embeddings.weight",
@@ -81,7 +85,8 @@ class Folder:
     @property
     def classifies(self) -> bool:
         """Whether it has the head of a classifier, and not of a tagger, say."""
-        return ARCHITECTURE in (self.told.get("architectures") or ())
+        told = self.told.get("architectures")
+        return isinstance(told, list) and ARCHITECTURE in told
 
 
 def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:
@@ -106,7 +111,7 @@ def read(folder: Path) -> Folder:
     tensors["encoder.embed.weight"] = tensors["encoder.embed.weight"][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
     longest = _longest(folder, config) - len(tokenizer.framed(()))
-    return Folder(config, tokenizer, tensors, _labels(told, n_labels), told, longest)
+    return Folder(config, tokenizer, tensors, _labels(folder / "config.json", told, n_labels), told, longest)
 
 
 def _longest(folder: Path, config: BertConfig) -> int:
@@ -135,7 +140,8 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
         raise CheckpointError(f"{path}: model_type is {told.get('model_type')!r}, not {MODEL_TYPE!r}")
     if told.get("position_embedding_type", "absolute") != "absolute" or told.get("is_decoder"):
         raise CheckpointError(f"{path}: relative positions and decoders are no part of regard's BERT")
-    if (activation := told.get("hidden_act", "gelu")) not in ACTIVATIONS:
+    activation = told.get("hidden_act", "gelu")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise CheckpointError(f"{path}: hidden_act {activation!r} is nothing that regard has")
     try:
         return BertConfig(
@@ -147,8 +153,7 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
     except KeyError as error:
         raise CheckpointError(f"{path}: {error.args[0]} is missing") from None
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise CheckpointError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        raise CheckpointError(f"{path}: {first_fault(error, NAMES)}") from None
 
 
 def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
@@ -176,7 +181,10 @@ def _plain(name: str) -> str:
     return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def _labels(told: dict[str, Any], n_labels: int) -> tuple[str, ...]:
+def _labels(path: Path, told: dict[str, Any], n_labels: int) -> tuple[str, ...]:
     names = told.get("id2label")
     names = names if isinstance(names, dict) else {}
-    return tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
+    found = tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
+    if broken := [label for label in found if UNDECODED.search(label)]:
+        raise CheckpointError(f"{path}: the label {quoted(broken[0])} holds half of a surrogate pair")
+    return found

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from regard.config import first_fault
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from regard.errors import CheckpointError, RunError
 from regard.export.tensors import WEIGHTS
@@ -176,7 +177,4 @@ def _untied(foreign: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        fault = error.errors()[0]
-        return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-    return str(error)
+    return first_fault(error) if isinstance(error, ValidationError) else str(error)

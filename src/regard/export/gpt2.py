@@ -16,6 +16,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from regard.config import first_fault
 from regard.data.tokenizer import Tokenizer
 from regard.errors import CheckpointError
 from regard.export.bert import ACTIVATIONS
@@ -28,6 +29,13 @@ from regard.store import read_json
 MODEL_TYPE = "gpt2"
 ARCHITECTURE = "GPT2LMHeadModel"
 SIZES = {"d_model": "n_embd", "n_heads": "n_head", "n_layers": "n_layer", "max_positions": "n_positions"}
+NAMES = SIZES | {
+    "d_ff": "n_inner",
+    "norm_eps": "layer_norm_epsilon",
+    "tie_embeddings": "tie_word_embeddings",
+    "dropout": "resid_pdrop",
+}
+"""What config.json calls our settings."""
 REQUIRED = {
     "scale_attn_weights": True,
     "scale_attn_by_inverse_layer_idx": False,
@@ -100,12 +108,17 @@ def read(folder: Path) -> Folder:
         raise CheckpointError(
             f"{folder}: the vocabulary has {len(tokenizer)} pieces, the model in config.json {n_rows!r}"
         )
-    if end != tokenizer.marks.end and end in range(len(tokenizer)):
+    if any(one != tokenizer.marks.end and one in range(len(tokenizer)) for one in _several(end)):
         raise CheckpointError(
             f"{path}: eos_token_id is {end}, but the end of this vocabulary is {tokenizer.marks.end}"
         )
     tensors = _tensors(folder / WEIGHTS, config, len(tokenizer), n_rows)
     return Folder(config, tokenizer, tensors, told)
+
+
+def _several(end: Any) -> list[Any]:
+    """Newer files may name several ends."""
+    return end if isinstance(end, list) else [end]
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
@@ -124,7 +137,8 @@ def _config(path: Path, told: dict[str, Any]) -> GPTConfig:
     for name, wanted in REQUIRED.items():
         if told.get(name, wanted) != wanted:
             raise CheckpointError(f"{path}: {name} is {told[name]!r}, regard's GPT has {wanted!r}")
-    if (activation := told.get("activation_function", "gelu_new")) not in ACTIVATIONS:
+    activation = told.get("activation_function", "gelu_new")
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise CheckpointError(f"{path}: activation_function {activation!r} is nothing that regard has")
     try:
         sizes = {ours: told[theirs] for ours, theirs in SIZES.items()}
@@ -140,8 +154,7 @@ def _config(path: Path, told: dict[str, Any]) -> GPTConfig:
     except KeyError as error:
         raise CheckpointError(f"{path}: {error.args[0]} is missing") from None
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise CheckpointError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        raise CheckpointError(f"{path}: {first_fault(error, NAMES)}") from None
 
 
 def _tensors(path: Path, config: GPTConfig, n_pieces: int, n_rows: int) -> dict[str, Tensor]:

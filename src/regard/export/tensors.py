@@ -45,7 +45,12 @@ def opened(path: Path, plain: Callable[[str], str]) -> Iterator[Opened]:
         )
     try:
         with safe_open(path, "pt") as file:
-            names = {plain(name): name for name in file.keys()}  # noqa: SIM118
+            stored = file.keys()
+            names = {plain(name): name for name in stored}
+            if len(names) < len(stored):
+                raise CheckpointError(
+                    f"{path}: two tensors have the same name but for a prefix; is it damaged?"
+                )
             shapes = {name: tuple(file.get_slice(own).get_shape()) for name, own in names.items()}
             yield Opened(path, file, names, shapes)
     except (OSError, SafetensorError) as error:
@@ -64,8 +69,12 @@ def refuse_others(
     wrong += [name for name in heads if found.get(name, heads[name]) != heads[name]]
     wrong += [name for name in found if name not in needed and not passed_over.fullmatch(name)]
     if wrong:
-        wanted = needed.get(wrong[0]) or heads.get(wrong[0])
-        raise CheckpointError(
-            f"{file.path}: tensor {wrong[0]} has shape {found.get(wrong[0])}, config.json asks for {wanted} "
-            f"({len(wrong)} differ)"
-        )
+        name = wrong[0]
+        wanted = needed.get(name) or heads.get(name)
+        if name not in found:
+            fault = f"is missing, config.json asks for one of shape {wanted}"
+        elif wanted is None:
+            fault = "is none that such a model has"
+        else:
+            fault = f"has shape {found[name]}, config.json asks for {wanted}"
+        raise CheckpointError(f"{file.path}: tensor {name} {fault} ({len(wrong)} differ)")
