@@ -10,10 +10,18 @@ import pytest
 from regard.data.source import Row
 from regard.doctor import Finding, Report, examine
 from regard.doctor.pieces import cut, histogram
+from regard.doctor.pieces import examine as examine_pieces
 from regard.kinds import KINDS
 from regard.machine import Machine
 from regard.recipe import Recipe
-from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from regard.tasks import (
+    Classify,
+    ClassifyConfig,
+    ClassifyPair,
+    ClassifyPairConfig,
+    Translate,
+    TranslateConfig,
+)
 from tiny import transformer
 
 PAIRS = [(f"alpha {n}", f"beta {n} gamma") for n in range(30)]
@@ -210,7 +218,8 @@ def test_balance(classification: Examine, labels: list[str], kind: str, message:
 def test_what_the_vocabulary_does_not_know(translation: Examine) -> None:
     report = translation(test=[("zeta alpha alpha alpha", "beta")])
     assert report.unknown["test"]["source"] == 1 / 4
-    assert found(report, "unknown").message.startswith("test: 25.0% of the source's pieces are unknown")
+    message = found(report, "unknown").message
+    assert message.startswith("test: 25.0% of the source's pieces are unknown; give more text to learn from")
 
 
 def test_what_is_spelt_in_bytes(translation: Examine) -> None:
@@ -242,6 +251,13 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     (pieces,) = cut(KINDS["classify"], classify, {"train": rows})
     n_kept = len(classify.encode(rows)[0].tokens) - 1
     assert (pieces.lengths["text"][0] > 8) == (n_kept < n_words)
+    rows = [Row({"text": text[:-2], "second": "a", "label": label}, "f", 1) for label in "xy"]
+    pair = ClassifyPair.fit(ClassifyPairConfig.model_validate(settings), rows)
+    kind = KINDS["classify_pair"]
+    told = [
+        one.kind for one in examine_pieces(cut(kind, pair, {"train": rows}), kind, 8, pair.config.tokenizer)
+    ]
+    assert ("too-long" in told) == pair.encode(rows)[0].cut
 
 
 @pytest.mark.parametrize("lengths", [[0], [1, 2, 3], list(range(1000)), [5] * 99 + [100_000]])

@@ -31,6 +31,17 @@ def test_shows_rows_and_reasons(call: Call, home: Path) -> None:
     assert "regard train recipe.toml" in shown
 
 
+def test_every_column_is_seen(call: Call, home: Path) -> None:
+    rows = [f"{'premise ' * 40}{n}\t{'hypothesis ' * 30}{n}\t{'yes' if n % 2 else 'no'}" for n in range(40)]
+    (home / "pairs.tsv").write_text("premise\thypothesis\tlabel\n" + "\n".join(rows) + "\n", "utf-8")
+    shown = call("init", "pairs.tsv").stdout.splitlines()
+    (header,) = (n for n, line in enumerate(shown) if line.split() == ["text", "second", "label"])
+    cells = shown[header + 1].split()
+    assert cells[0] == "premise"
+    assert "hypothesis" in cells
+    assert cells[-1] == "no"
+
+
 def test_every_setting_has_a_comment(call: Call, home: Path) -> None:
     write_pairs(home / "train.tsv", 40)
     call("init", "train.tsv")

@@ -175,6 +175,14 @@ def test_the_text_is_what_comes_after_the_prompt() -> None:
     assert sum(found.steps) == pytest.approx(found.score * ((5 + len(found.steps)) / 6), rel=1e-5)
 
 
+def test_what_the_vocabulary_cannot_spell_is_no_beginning() -> None:
+    task = fitted("char").searching(prefix="§")
+    with pytest.raises(
+        RecipeError, match=r"decode\.prefix: '§' has characters the vocabulary does not know"
+    ):
+        answer(task, model_for(task), "the grey")
+
+
 def test_who_asks_for_a_beam_wants_nothing_drawn() -> None:
     assert fitted().decode.sample
     assert not fitted().searching(beam=3).decode.sample

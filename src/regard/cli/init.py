@@ -87,14 +87,24 @@ def _show(guess: "Guess") -> None:
         [printable(row.fields[role].replace("\n", " / ")) for role in guess.columns]
         for row in guess.sample[:SHOWN]
     ]
-    room = console.OUT.width - GAP
-    narrow = min(max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True))
+    widths = [max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True)]
+    most = _widest(widths, console.OUT.width - GAP * (len(widths) - 1))
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
     for role in guess.columns:
-        table.add_column(role, no_wrap=True, overflow="ellipsis", max_width=max(room - narrow, room // 2))
+        table.add_column(role, no_wrap=True, overflow="ellipsis", max_width=most)
     for row in rows:
         table.add_row(*map(Text, row))
     console.OUT.print(table)
+
+
+def _widest(widths: list[int], room: int) -> int:
+    """How wide a column may be, so that all are seen: what narrow ones leave is for the others."""
+    for number, width in enumerate(sorted(widths)):
+        share = room // (len(widths) - number)
+        if width > share:
+            return max(1, share)
+        room -= width
+    return max(widths)
 
 
 def _recipe(guess: "Guess") -> str:

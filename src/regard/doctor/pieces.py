@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.source import Row
+from regard.data.tokenizer import TokenizerConfig
 from regard.kinds import Kind
 from regard.kinds.finding import Finding, about
 from regard.tasks import AnyTask, PretrainConfig, TaskConfig
@@ -92,20 +93,25 @@ def _unlearnt(pieces: Pieces, task: TaskConfig, begins: Path | None) -> list[Fin
     found = []
     for role in pieces.lengths:
         of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
+        remedy = _remedy(pieces.learnt[role], task.tokenizer)
         if (share := pieces.unknown[role]) > TOLERATED_UNKNOWN:
-            remark = f"unknown; {_known_otherwise(task, begins)}"
+            remark = f"unknown; {_known_otherwise(task, begins, remedy)}"
             found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
         if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
-            is_full = pieces.learnt[role] >= task.tokenizer.vocab_size
-            remedy = "raise task.tokenizer.vocab_size" if is_full else "lower task.tokenizer.min_frequency"
             remark = f"single bytes of rare characters; {remedy}"
             found.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
     return found
 
 
-def _known_otherwise(task: TaskConfig, begins: Path | None) -> str:
+def _known_otherwise(task: TaskConfig, begins: Path | None, remedy: str) -> str:
     if begins is not None:
         return f"the vocabulary is that of {begins}: begin with a model that was trained on such text"
-    if isinstance(task, PretrainConfig):
+    return remedy if isinstance(task, PretrainConfig) else f"{remedy}, or use kind bpe or unigram"
+
+
+def _remedy(n_learnt: int, config: TokenizerConfig) -> str:
+    if n_learnt >= config.vocab_size:
         return "raise task.tokenizer.vocab_size"
-    return "raise task.tokenizer.vocab_size, or use kind bpe or unigram"
+    return (
+        "lower task.tokenizer.min_frequency" if config.min_frequency > 1 else "give more text to learn from"
+    )

@@ -7,7 +7,7 @@ from regard.data.source import Row
 from regard.kinds.classify import Label, counts, examine, is_labelled, pace, sections, too_long
 from regard.kinds.columns import Columns, Picked, labels, texts
 from regard.kinds.finding import Finding
-from regard.kinds.kind import Kind
+from regard.kinds.kind import Kind, Lengths
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Setting
@@ -46,6 +46,12 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     return examine(splits, *INPUTS)
 
 
+def _length(lengths: Sequence[Lengths]) -> Lengths:
+    """With the mark between the two."""
+    (both,) = lengths
+    return both + 1
+
+
 def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of both texts together, as they are read."""
     first, second = (task.tokenizers[role].ids([row.fields[name] for row in rows]) for name in INPUTS)
@@ -69,5 +75,6 @@ CLASSIFY_PAIR = Kind(
     counts=counts,
     counted="label: rows in training",
     pieces=_pieces,
+    length=_length,
     asks=INPUTS,
 )

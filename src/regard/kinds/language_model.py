@@ -57,7 +57,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         "task.tokenizer": _characters(plan) if plan.by_character else tokenizer(plan),
         "task.decode": [
             ("max_length", 200, "pieces of a continuation at most"),
-            ("temperature", 1.0, "below 1 bolder, above 1 wilder"),
+            ("temperature", 1.0, "below 1 safer, above 1 wilder"),
             ("top_p", 0.95, "leaves out the unlikeliest pieces"),
         ],
         "model": _model(plan),

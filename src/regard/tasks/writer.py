@@ -122,6 +122,8 @@ class Writer:
                 f"decode.prefix: has {len(prefix)} pieces, an output may have {least_room} here; "
                 "shorten it, or raise max_ratio"
             )
+        if not self._can_write(decode.prefix):
+            raise RecipeError(f"decode.prefix: {decode.prefix!r} has characters the vocabulary does not know")
         if hit := _first_in(decode.prefix, decode.must_not):
             raise RecipeError(f"decode.prefix: contains {hit!r}, which must_not excludes")
         return Rules(
