@@ -79,6 +79,17 @@ def test_choosing_a_layer_or_a_head_changes_the_picture(open_page, translation):
     assert len(set(pictures)) == 4
 
 
+def test_thumbnails_stand_under_what_their_titles_share(open_page, translation):
+    """A model of one stack has titles that begin with the layer."""
+    bare = [replace(one, title=one.title.removeprefix("encoder ")) for one in translation.maps]
+    page = open_page(replace(translation, maps=tuple(bare)))
+    assert page.locator("#thumbnails h3").all_inner_texts() == [
+        "source → source",
+        "decoder: target → what was written",
+        "decoder: target → source",
+    ]
+
+
 def test_a_hovered_target_word_shades_the_source_words(open_page, translation):
     page = open_page(translation)
     page.locator("#rows-line bdi", has_text="saw").hover()

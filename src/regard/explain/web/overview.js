@@ -14,11 +14,14 @@ const MOST_TABLE_WORDS = 400;
 /** @type {{ button: HTMLButtonElement, map: AttentionMap, head: Head }[]} */
 let thumbnails = [];
 
+/** `encoder: source → source` of every `encoder layer 3: source → source`. @param {string} title */
+const withoutLayer = (title) => title.replace(LAYER, "").replace(/^:/, "").trim();
+
 /** Maps whose titles differ only in the layer stand under each other: one row a layer, one column a head. */
 export function showThumbnails() {
   thumbnails = [];
   $("overview").hidden = maps.length === 1 && maps[0].heads === 1;
-  const groups = Map.groupBy(maps, (map) => `${map.title.replace(LAYER, "").trim()}|${map.heads}`);
+  const groups = Map.groupBy(maps, (map) => `${withoutLayer(map.title)}|${map.heads}`);
   $("thumbnails").replaceChildren(...Array.from(groups.values(), (group) => {
     const heads = headsOf(group[0]);
     const names = heads.length > 1 ? ["", "x̄", ...heads.slice(1).map((_, at) => String(at + 1))] : [];
@@ -30,7 +33,7 @@ export function showThumbnails() {
     const grid = element("div", { className: "heads" }, ...header, ...cells);
     grid.style.setProperty("--heads", String(heads.length));
     grid.classList.toggle("flat", group[0].isText);
-    const title = group.length > 1 ? group[0].title.replace(LAYER, "").trim() : group[0].title;
+    const title = group.length > 1 ? withoutLayer(group[0].title) : group[0].title;
     return element("section", {}, element("h3", { textContent: translated(title) }), grid);
   }));
   markThumbnail();
