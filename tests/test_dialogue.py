@@ -172,10 +172,11 @@ def test_lists_that_are_no_turns_are_left_alone(tmp_path: Path) -> None:
 def test_a_reply_that_stands_twice_beside_its_context_is_told(tmp_path: Path) -> None:
     recipe = talking(tmp_path)
     with (tmp_path / "train.jsonl").open("w", encoding="utf-8") as file:
-        for replies in (["delta", "ember", "delta"], ["fjord"], ["ember"]):
+        for replies in (["delta", "ember", "delta", "delta"], ["fjord"], ["ember"]):
             file.write(json.dumps({"context": ["amber", "birch"], "responses": replies}) + "\n")
     found = {finding.kind: finding for finding in examine(recipe).findings}
-    assert found["duplicates"].count == 2
+    assert found["duplicates"].count == 3
+    assert [place.where.partition(":")[2] for place in found["duplicates"].places] == ["1", "3"], "once each"
     assert found["duplicates"].places[0].excerpt == "amber / birch | delta"
 
 

@@ -177,9 +177,7 @@ def test_the_text_is_what_comes_after_the_prompt() -> None:
 
 def test_what_the_vocabulary_cannot_spell_is_no_beginning() -> None:
     task = fitted("char").searching(prefix="§")
-    with pytest.raises(
-        RecipeError, match=r"decode\.prefix: '§' has characters the vocabulary does not know"
-    ):
+    with pytest.raises(RecipeError, match=r"decode\.prefix: '§' has characters the vocabulary does not know"):
         answer(task, model_for(task), "the grey")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
 from typing import Literal
 
 from regard.data.source import Row
@@ -36,7 +37,8 @@ def about(severity: Severity, kind: str, split: str, rows: Sequence[Row], remark
     """A finding about these rows of a split, if there are any: `valid: 3 rows` and the remark."""
     if not rows:
         return []
-    places = tuple(Place(row.where, _excerpt(row)) for row in rows[:SHOWN])
+    firsts = (next(own) for _, own in groupby(rows, lambda row: row.where))  # of several from one record
+    places = tuple(Place(row.where, _excerpt(row)) for row in islice(firsts, SHOWN))
     n = f"{len(rows):,} row{'s' * (len(rows) > 1)}"
     return [Finding(severity, kind, f"{split}: {n} {remark}", len(rows), places)]
 

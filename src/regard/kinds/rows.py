@@ -44,7 +44,7 @@ def duplicated(train: Sequence[Row]) -> list[Finding]:
         if content in seen and any(content):
             again.append(row)
         seen.add(content)
-    return about("warning", "duplicates", "train", again, "that repeat an earlier one and so count double")
+    return about("warning", "duplicates", "train", again, "repeating an earlier one and so counting double")
 
 
 def shared(splits: Splits, *roles: str) -> list[Finding]:
