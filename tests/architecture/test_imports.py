@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "shapes": "",
     "config": "",
     "linear": "",
+    "letters": "",
     "tags": "",
     # what is computed
     "attention": "linear",
@@ -30,10 +31,10 @@ MAY_IMPORT = {
     "models": "layers attention linear tags config errors",
     # what knows no model
     "data": "durable config errors",
-    "metrics": "tags errors",
+    "metrics": "tags letters errors",
     "decode": "config errors",
     # what a problem means
-    "tasks": "models layers.heads data metrics decode tags config errors",
+    "tasks": "models layers.heads data metrics decode tags letters config errors",
     # what it means to everybody but its training
     "kinds": "tasks data machine tags errors",
     # what sees a problem only through the Task protocol

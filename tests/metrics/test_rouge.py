@@ -89,6 +89,8 @@ def test_words_are_lower_case_and_ideographs_stand_alone() -> None:
     assert words("A free, cross-platform 3D_game!") == ["a", "free", "cross", "platform", "3d", "game"]
     assert words("Überall") == ["überall"]
     assert words("我们用Python写") == ["我", "们", "用", "python", "写"]
+    assert words("हिन्दी भाषा।") == ["हिन्दी", "भाषा"], "vowel signs are no ends of words"
+    assert words("e\u0301te\u0301") == ["e\u0301te\u0301"]
     assert scores(["我们来"], ["我们去"]) == pytest.approx(
         {"rouge1": 200 / 3, "rouge2": 50, "rougeL": 200 / 3}
     )

@@ -148,6 +148,29 @@ def test_texts_are_cut_as_asked(task: Tag, split: str, words: list[str]) -> None
     assert list(answer.words) == words
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी भाषा।", ["हिन्दी", "भाषा", "।"]),
+        ("می\u200cخواهم.", ["می\u200cخواهم", "."]),
+        ("cafe\u0301s (e\u0301!)", ["cafe\u0301s", "(", "e\u0301", "!", ")"]),
+        ("I ❤\ufe0f you", ["I", "❤\ufe0f", "you"]),
+        ("co\u00adoperate -- well-known", ["co\u00adoperate", "-", "-", "well-known"]),
+        ("\ufeffone\u200btwo\u200e \x07 \u200d", ["one", "two"]),
+    ],
+)
+def test_words_of_every_script_stay_whole(task: Tag, text: str, words: list[str]) -> None:
+    """Vowel signs and accents are of their word; what nobody sees is no word."""
+    asked = task.searching(split="signs")
+    assert [text[start:end] for start, end in asked._places(text)] == words
+
+
+def test_a_space_that_does_not_break_is_of_a_word(task: Tag) -> None:
+    """As words of CoNLL have it that hold a space."""
+    places = task.searching(split="spaces")._places("New\u00a0York is \u00a0\tfar")
+    assert places == [(0, 8), (9, 11), (12, 13), (14, 17)]
+
+
 def test_characters_are_known_by_the_training_data() -> None:
     assert fitted([("张 三 说", "B-NAME E-NAME O")]).split == "characters"
     assert fitted(split="spaces").split == "spaces"

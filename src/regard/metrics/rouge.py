@@ -10,9 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regard.letters import MARK, outline
 from regard.metrics.resample import Floats, Scores
 
-WORD = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+WORD = re.compile(f"[{ALONE}]{MARK}*|(?:[^\\W_{ALONE}]{MARK}*)+")
+"""In the outline of a text."""
 NAMES = ("rouge1", "rouge2", "rougeL")
 SIGNATURE = "F1, mean of texts, lower case, no stemming, ideographs as words"
 
@@ -21,12 +24,13 @@ Rouge = tuple[float, float, float]
 
 
 def words(text: str) -> list[str]:
-    return WORD.findall(text.lower())
+    text = text.lower()
+    return [text[found.start() : found.end()] for found in WORD.finditer(outline(text))]
 
 
 def lead(text: str, n: int) -> str:
     """As far as its n-th word."""
-    ends = [found.end() for found, _ in zip(WORD.finditer(text), range(n), strict=False)]
+    ends = [found.end() for found, _ in zip(WORD.finditer(outline(text)), range(n), strict=False)]
     return text[: ends[-1]] if ends else ""
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard import tags
 from regard.config import Config
+from regard.data.conll import INSIDE_A_WORD
 from regard.data.examples import Kept
 from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
@@ -21,6 +22,7 @@ from regard.data.source import Row, word_where
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted
+from regard.letters import JOINERS, MARK, outline
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
 from regard.tasks.labels import refuse_texts
@@ -31,8 +33,8 @@ from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell
 Split = Literal["auto", "characters", "signs", "spaces"]
 CUTS = {
     "characters": re.compile(r"\S"),
-    "signs": re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]"),
-    "spaces": re.compile(r"\S+"),
+    "signs": re.compile(rf"[^\w\s{MARK}{JOINERS}]{MARK}*|[\w{MARK}]+(?:['’{JOINERS}-][\w{MARK}]+)*"),
+    "spaces": re.compile(rf"[\S{INSIDE_A_WORD}]+"),
 }
 MOST_TAGS = 1000
 
@@ -42,8 +44,9 @@ class TagConfig(Config):
     tokenizer: TokenizerConfig = TokenizerConfig()
     split: Split = Field(
         "auto",
-        description="how a text without tags becomes words: characters; words, with every sign by itself "
-        "(signs); at spaces only; auto: characters if all words of the training data are, else signs",
+        description="how a text without tags becomes words: characters; words, with every sign by itself but "
+        "apostrophes and hyphens inside them (signs); at spaces only; auto: characters if all words of the "
+        "training data are, else signs",
     )
     illegal: Literal["refuse", "skip"] = Field(
         "refuse", description="sentences whose tags their scheme forbids; skip leaves them out of training"
@@ -165,7 +168,8 @@ class Tag:
         return None if self.scheme is None else tags.first_fault(self.scheme, own)
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        return [match.span() for match in CUTS[self.split].finditer(text)]
+        shown = outline(text) if self.split == "signs" else text
+        return [match.span() for match in CUTS[self.split].finditer(shown)]
 
     def _sentence(self, row: Row, pieces: list[list[int]], own: Sequence[str]) -> Sentence:
         most = self.config.max_length // 2
