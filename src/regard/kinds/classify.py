@@ -41,12 +41,14 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return sections(plan, "classify", "one label per text")
 
 
-def sections(plan: Plan, kind: str, means: str) -> Mapping[str, list[Setting]]:
+def sections(plan: Plan, kind: str, means: str, *others: Setting) -> Mapping[str, list[Setting]]:
+    """Of whatever labels texts, with these settings of its own."""
     longest = sum(plan.guess.lengths[role][1] / PIECE[plan.scripts[role]] for role in plan.scripts)
     max_length = max(128, 2 ** math.ceil(math.log2(2 * longest + 1)))
     return {
         "task": [
             ("kind", kind, means),
+            *others,
             ("max_length", max_length, "pieces; longer texts are cut"),
             ("label_smoothing", 0.0, "above 0 keeps the model from being too sure"),
         ],

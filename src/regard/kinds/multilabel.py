@@ -1,18 +1,18 @@
 """multilabel: a column of text, and a column with any number of labels in each cell."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from regard.data.source import Column, Row
 from regard.errors import quoted
+from regard.kinds.classify import pace, sections, too_long
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
-from regard.kinds.finding import Finding, Severity, about
+from regard.kinds.finding import Finding, about
 from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import PIECE, Plan
+from regard.kinds.plan import Plan
 from regard.kinds.rows import FEW, Splits, absurdly_long, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.kinds.settings import Setting
 from regard.tasks import MultilabelConfig, TaskConfig
 from regard.tasks.multilabel import several
 
@@ -61,28 +61,14 @@ def _pick(role: str, rest: Columns) -> Picked:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    longest = plan.guess.lengths["text"][1] / PIECE[plan.scripts["text"]]
-    max_length = max(128, 2 ** math.ceil(math.log2(2 * longest + 1)))
     separator = _separator([row.fields["label"] for row in plan.guess.sample]) or ","
-    return {
-        "task": [
-            ("kind", "multilabel", "any number of labels per text"),
-            ("separator", separator, "stands between the labels of a text"),
-            ("threshold", 0.5, "the probability from which a label is given"),
-            ("max_length", max_length, "pieces; longer texts are cut"),
-        ],
-        "task.tokenizer": tokenizer(plan),
-        "model": [
-            ("kind", "classifier", "an encoder, pooled to one vector"),
-            ("pooling", "attention", "its weights can be looked at; or mean, first"),
-            ("dropout", 0.3, "more for less data"),
-        ],
-        "model.encoder": encoder(d_hidden=128, dropout=0.3),
-    }
-
-
-def _pace(plan: Plan) -> Pace:
-    return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
+    return sections(
+        plan,
+        "multilabel",
+        "any number of labels per text",
+        ("separator", separator, "stands between the labels of a text"),
+        ("threshold", 0.5, "the probability from which a label is given"),
+    )
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
@@ -132,10 +118,6 @@ def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) 
     return found
 
 
-def _too_long(split: str) -> tuple[Severity, str]:
-    return "warning", "of which the rest is not read"
-
-
 MULTILABEL = Kind(
     name="multilabel",
     roles=("text", "label"),
@@ -144,9 +126,9 @@ MULTILABEL = Kind(
     pick=_pick,
     example="--task multilabel --text COLUMN --label COLUMN",
     sections=_sections,
-    pace=_pace,
+    pace=pace,
     examine=_examine,
-    too_long=_too_long,
+    too_long=too_long,
     says="Texts in, the labels of each with all probabilities out.",
     answer=LabelSet,
 )
