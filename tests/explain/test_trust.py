@@ -80,3 +80,10 @@ def test_a_short_input_cannot_tell():
     assert "too few pieces here" in trust.sentence
     assert "changes the log-probability of the answer by 2.00" in trust.sentence
     assert "词元太少" in trust.in_chinese
+
+
+def test_pieces_that_matter_alike_are_no_choice() -> None:
+    """What is left of a difference is rounding: neither 100 % nor -100 % of anything."""
+    change_KT = 0.64 + np.array([[1e-7], [-1e-7], [0], [2e-7]])
+    _, trust = rate([np.eye(4)[:1]], change_KT)
+    assert "go 0% of the way from random to best (shuffled ones below 0%" in trust.sentence

@@ -17,6 +17,8 @@ from regard.explain.explanation import AttentionMap, Axis, Trust
 Floats = NDArray[np.floating]
 
 N_SHUFFLES = 400
+ROUNDING = 1e-5
+"""Of a change: pieces that differ by less matter alike."""
 MEASURED = Trust(
     "Measured, not attended: every input piece shown was made unknown in turn. A weight is the piece's "
     "share of all that this changed in the log-probability of that part of the answer.",
@@ -58,8 +60,10 @@ def _shares(top_MT: NDArray[np.integer], change_KT: Floats) -> Floats:
     mean_T = np.nanmean(change_KT, 0)
     chosen_MT = change_KT[top_MT, np.arange(change_KT.shape[1])]
     gained = np.where(np.isnan(chosen_MT), 0, chosen_MT - mean_T).sum(-1)
-    possible = (np.nanmax(change_KT, 0) - mean_T).sum()
-    shares: Floats = gained / possible if possible > 0 else np.zeros(len(top_MT))
+    most_T = np.nanmax(change_KT, 0)
+    possible = (most_T - mean_T).sum()
+    differs = possible > ROUNDING * most_T.sum()
+    shares: Floats = gained / possible if differs else np.zeros(len(top_MT))
     return shares
 
 
