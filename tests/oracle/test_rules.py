@@ -1,5 +1,6 @@
 """What may be written, how it is drawn, groups of beams: each against a plain twin or by its definition."""
 
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
@@ -260,6 +261,20 @@ def test_a_phrase_is_closed_exactly_where_it_would_be_complete(
         assert before_end[piece] == ends
 
 
+def test_long_phrases_and_a_large_vocabulary_cost_little() -> None:
+    ideographs = [chr(0x4E00 + number) for number in range(3200)]
+    spellings = ["", "", *ideographs, *(f" {one}{two}" for one in "abcd" for two in ideographs[:800])]
+    phrases = ["".join(ideographs[at : at + 200]) for at in range(0, 3200, 200)]
+    written_NT = torch.arange(2, 202).expand(3, -1)  # all but the end of the first phrase comes to nothing
+    tracemalloc.start()
+    automaton = Phrases(phrases, spellings, END)
+    closed_NV = automaton.completed_by(written_NT[:, :199], [False] * 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert closed_NV.nonzero()[:, 1].tolist() == [201] * 3
+    assert peak < 200e6, f"{peak / 1e6:.0f} MB"
+
+
 def test_words_and_ideographs() -> None:
     assert contains("A cat.", "cat")
     assert contains("喜欢cat", "cat")
@@ -267,6 +282,8 @@ def test_words_and_ideographs() -> None:
     assert not contains("bobcat", "cat")
     assert contains("我很喜欢它", "喜欢")
     assert not contains("喜。欢", "喜欢")
+    for rare in ("𠮷𠮷家", "人々々", "ｶﾞｶﾞ", "豈豈"):
+        assert contains(rare, rare[1:]), "of ideographs and kana beyond the usual ones too"
 
 
 WORDS = ["", "", " a", " b", " c"]
@@ -279,7 +296,7 @@ def spelt(ids: Sequence[int]) -> str:
 
 def required(*phrases: str) -> Required:
     pieces = [[WORDS.index(f" {word}") for word in phrase.split()] for phrase in phrases]
-    return Required(phrases, pieces, WORDS, END)
+    return Required(phrases, pieces, WORDS, END, spelt)
 
 
 @pytest.mark.parametrize("phrases", [("b",), ("b c",), ("a", "c"), ("a b", "c"), ("a a b",)])

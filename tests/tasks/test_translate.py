@@ -188,6 +188,18 @@ def test_what_is_asked_of_an_answer_is_kept(kind: str, config: Any) -> None:
         assert all(contains(one.text, phrase) for phrase in phrases), one.text
 
 
+@pytest.mark.parametrize("phrase", ["Ω", "naïf", "😀", "der Ω nebel", "naïf😀"])
+@pytest.mark.parametrize("config", [transformer(), rnn()], ids=["transformer", "rnn"])
+def test_a_word_that_bytes_spell_is_still_a_word(phrase: str, config: Any) -> None:
+    """Not the beginning of another, as Ωs has Ω in it but does not say it."""
+    task = fitted("bpe", max_length=40).searching(must_include=[phrase], beam=4, n_best=4)
+    texts = ["the grey fog", "我们 看见 the heron", "heron", "the heron flies away"]
+    for _ in range(3):
+        _, found, _ = predicted(task, texts, config)
+        for one in (one for best in found for one in (best, *best.others)):
+            assert contains(one.text, phrase), one.text
+
+
 def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) -> None:
     _, plain, _ = predicted(task, ["the grey fog"])
     torch.manual_seed(20170612)

@@ -91,7 +91,7 @@ def beam(
             own = live.group(beams, log_prob_BSV)
             found = own.best(2 * each, rules, None if taken_BV is None else diversity * taken_BV)
             lanes = [finished[source][group] for source in running]
-            _finish(found, lanes, own, rules.end)
+            _finish(found, lanes, own, rules)
             going_on = _continue(found, lanes, rules.end, length + 1)
             if listener.tree is not None:
                 listener.tree.grow(group, each, found, going_on)
@@ -227,14 +227,16 @@ def _continue(found: Found, lanes: Sequence[_Finished], end: int, length: int) -
     return parents, tokens, scores.masked_fill(over_B1.to(scores.device), -torch.inf)
 
 
-def _finish(found: Found, lanes: Sequence[_Finished], own: _Group, end: int) -> None:
+def _finish(found: Found, lanes: Sequence[_Finished], own: _Group, rules: Rules) -> None:
     """Those among the best that end are finished; `found` has twice as many as may count."""
     parents, tokens, scores = found
-    width = lanes[0].width
+    width, end = lanes[0].width, rules.end
     ends = (tokens[:, :width] == end) & (scores[:, :width] > -torch.inf)
     for row, place in ends.nonzero().tolist():
         parent = int(parents[row, place])
         ids = tuple(own.live.written_BST[row, parent].tolist())
+        if rules.must_include is not None and not rules.must_include.is_kept_by(ids):
+            continue
         steps = (*own.live.steps_BST[row, parent].tolist(), float(own.log_prob_BSV[row, parent, end]))
         lanes[row].add(ids, steps, float(scores[row, place]))
 

@@ -2,16 +2,18 @@
 
 A phrase counts as written when the text contains it, whatever pieces spell it (phrases.py); the search is led
 to it by its usual pieces. What is left to write is kept within the room that is left, so that a hypothesis
-can still keep every promise.
+can still keep every promise. Where bytes spell letters of a phrase all bytes are taken for letters, which
+they need not be: what has ended is read once more.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from regard.decode.phrases import Phrases
+from regard.decode.phrases import Phrases, contains, is_of_a_word
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,25 @@ class Standing:
 
 
 class Required:
-    """`pieces` are each phrase's usual pieces within a text; `spellings` those of the whole vocabulary."""
+    """`pieces` are each phrase's usual pieces within a text; `spellings` those of the whole vocabulary.
+
+    `decode` says what the text of some pieces is.
+    """
 
     def __init__(
-        self, phrases: Sequence[str], pieces: Sequence[Sequence[int]], spellings: Sequence[str], end: int
+        self,
+        phrases: Sequence[str],
+        pieces: Sequence[Sequence[int]],
+        spellings: Sequence[str],
+        end: int,
+        decode: Callable[[Sequence[int]], str],
     ) -> None:
         self.pieces = [list(each) for each in pieces]
-        self._found = [Phrases([phrase], spellings, end) for phrase in phrases]
+        self._found = [
+            Phrases([phrase], spellings, end, byte_is_letter=_has_letters_in_bytes(phrase))
+            for phrase in phrases
+        ]
+        self._phrases, self._decode = [_read(phrase) for phrase in phrases], decode
         self._n_vocab = len(spellings)
 
     def standing(self, written_NT: Tensor) -> Standing:
@@ -53,6 +67,21 @@ class Required:
             furthest_NV = torch.maximum(furthest_NV, ~contained_NV * begun_NV)
             onward_NV |= (begun_NV > 0) & ~contained_N[:, None]
         return Standing(needed_N - furthest_N, needed_NV - furthest_NV, onward_NV)
+
+    def is_kept_by(self, ids: Sequence[int]) -> bool:
+        """Whether the text has every phrase in it."""
+        text = self._decode(ids)
+        return all(contains(text, phrase) for phrase in self._phrases)
+
+
+def _has_letters_in_bytes(spelt: str) -> bool:
+    whole = re.sub("[^\udc80-\udcff]", "", spelt)
+    return any(map(is_of_a_word, _read(whole)))
+
+
+def _read(spelt: str) -> str:
+    """With the characters that single bytes spell."""
+    return spelt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _begun(written_NT: Tensor, pieces: Sequence[int]) -> Tensor:

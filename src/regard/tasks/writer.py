@@ -168,7 +168,7 @@ class Writer:
         known, required = self._required
         if phrases != known:
             spelt = [self.tokenizer.spelt(phrase) for phrase in phrases]
-            told = self.tokenizer.spellings, self.tokenizer.marks.end
+            told = self.tokenizer.spellings, self.tokenizer.marks.end, self.tokenizer.decode
             required = Required(spelt, pieces, *told) if phrases else None
             self._required = phrases, required
         return required
