@@ -14,7 +14,7 @@ from regard.data.batching import sorted_batches
 from regard.data.dialogue import Turns
 from regard.data.layout import scored
 from regard.data.source import Asked, Column, read_rows, rows_of
-from regard.decode import untold
+from regard.decode import among, untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
@@ -112,7 +112,7 @@ class Trained:
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
             rows = rows_of(chunk, *task.inputs, first=done + 1)
-            told = _among(range(done, done + len(chunk)), tell)
+            told = among(range(done, done + len(chunk)), tell)
             done += len(chunk)
             if fast is not None and isinstance(task, Translate):
                 for place, answer in enumerate(fast.answers(task, rows)):
@@ -128,7 +128,7 @@ class Trained:
             sizes = [task.size(example) for example in examples]
             for indices in reversed(sorted_batches(sizes, 4096, task.rows_together)):
                 batch = task.collate([examples[i] for i in indices]).to(self.device)
-                answers |= zip(indices, task.predict(self.model, batch, _among(indices, tell)), strict=True)
+                answers |= zip(indices, task.predict(self.model, batch, among(indices, tell)), strict=True)
         return [answers[i] for i in range(len(examples))]
 
     @property
@@ -241,11 +241,6 @@ class Trained:
 
     def _searching(self, decode: dict[str, Any]) -> AnyTask:
         return self.task.searching(**decode) if decode else self.task
-
-
-def _among(places: Sequence[int], tell: Tell[Any]) -> Tell[Any]:
-    """For some of the texts, which have these places among all."""
-    return lambda place, prediction: tell(places[place], prediction)
 
 
 def load(

@@ -276,6 +276,17 @@ def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any
         predicted(task.searching(**settings), ["the fog"])
 
 
+def test_a_blank_text_asks_for_nothing_that_could_be_too_much() -> None:
+    long = "the grey heron stands away flies the fog"
+    task = fitted(max_length=40).searching(prefix="der graue reiher steht " * 3)
+    with pytest.raises(RecipeError, match=r"decode\.prefix: has 12 pieces, an output may have 10 here"):
+        predicted(task.searching(max_ratio=0.5), [long, "fog"])
+    _, (blank, found, other), _ = predicted(task.searching(max_ratio=0.5), ["", long, long])
+    assert blank.text == ""
+    assert found == other
+    assert found.text.startswith("der graue reiher steht der graue")
+
+
 def test_another_search_is_another_task(task: Translate) -> None:
     changed = task.searching(beam=2, length_penalty=0.5)
     assert (changed.config.decode.beam, changed.config.decode.length_penalty) == (2, 0.5)

@@ -4,7 +4,7 @@ from regard.decode.beam import beam
 from regard.decode.config import DecodeConfig
 from regard.decode.draw import Draw
 from regard.decode.hypothesis import Hypothesis
-from regard.decode.listener import NOBODY, Listener, untold
+from regard.decode.listener import NOBODY, Listener, among, untold
 from regard.decode.phrases import Phrases, contains, is_of_a_word
 from regard.decode.required import Required
 from regard.decode.rules import Rules
@@ -23,6 +23,7 @@ __all__ = [
     "Rules",
     "Stepper",
     "Tree",
+    "among",
     "beam",
     "contains",
     "is_of_a_word",

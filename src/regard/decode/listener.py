@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from regard.decode.hypothesis import Hypothesis
 from regard.decode.tree import Tree
 
+T = TypeVar("T")
 Begins = Callable[[int, Sequence[int]], None]
 """(source, tokens): hears how a source's answer will begin, as soon as that is certain."""
 Ends = Callable[[int, Sequence[Hypothesis]], None]
@@ -14,6 +16,11 @@ Ends = Callable[[int, Sequence[Hypothesis]], None]
 
 def untold(source: int, said: object) -> None:
     """Nobody listens."""
+
+
+def among(places: Sequence[int], tell: Callable[[int, T], None]) -> Callable[[int, T], None]:
+    """For some of the sources, which have these places among all."""
+    return tell if tell is untold else lambda place, said: tell(places[place], said)
 
 
 @dataclass(frozen=True)

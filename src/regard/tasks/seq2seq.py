@@ -4,6 +4,7 @@ one and writes the other. What differs is in their files: roles, what becomes of
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -18,7 +19,7 @@ from regard.data.examples import Kept
 from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
-from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
+from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, among
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
@@ -30,6 +31,8 @@ from regard.tasks.writing import Writing
 
 QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False, "scores": False}
 """How validation searches while a model learns."""
+SILENCE = Hypothesis((), 0.0, 0.0)
+"""What is found for an empty text."""
 
 
 class Seq2SeqConfig(Config):
@@ -193,11 +196,22 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
     def search(
         self, model: nn.Module, batch: Pairs, decode: DecodeConfig, listener: Listener = NOBODY
     ) -> list[list[Hypothesis]]:
-        stepper: Any = model
-        sources = [example.source.tolist() for example in batch.examples]
-        return self.writer(
-            stepper, self.start(model, batch), sources, decode, batch.source_BK.device, listener
-        )
+        """Nothing is searched for where nothing is asked, so that no setting asks too much of it."""
+        n, device = len(batch.examples), batch.source_BK.device
+        asked = [place for place in range(n) if self.usable_input(batch.examples[place])]
+        found = {place: [SILENCE] for place in range(n) if place not in asked}
+        for place, silence in found.items():
+            listener.ends(place, silence)
+        if found and asked:
+            batch = self.collate([batch.examples[place] for place in asked]).to(device)
+            begins, ends = among(asked, listener.begins), among(asked, listener.ends)
+            listener = replace(listener, begins=begins, ends=ends)
+        if asked:
+            stepper: Any = model
+            sources = [example.source.tolist() for example in batch.examples]
+            state = self.start(model, batch)
+            found |= zip(asked, self.writer(stepper, state, sources, decode, device, listener), strict=True)
+        return [found[place] for place in range(n)]
 
     def told(self, example: Pair, found: Sequence[Hypothesis]) -> Written:
         if not self.usable_input(example):
