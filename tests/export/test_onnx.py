@@ -35,12 +35,13 @@ def test_translators_answer_alike(
     assert report.identical == 1.0
     assert report.difference < 1e-4
     if config.kind == "transformer":  # the example knows nothing of the model, so one is enough
-        monkeypatch.setattr(sys, "argv", ["onnx_translate.py", str(tmp_path / "out"), *texts(5)])
+        asked = [*texts(5), " ".join(texts(9))]  # the last is longer than what is read of it
+        monkeypatch.setattr(sys, "argv", ["onnx_translate.py", str(tmp_path / "out"), *asked])
         runpy.run_path(str(ROOT / "examples" / "onnx_translate.py"), run_name="__main__")
         from regard.api import Trained
 
         trained = Trained(task, task.config, model, config, {}, next(model.parameters()).device)
-        said = [answer.text for answer in trained.predict(texts(5), max_length=11, max_ratio=100)]
+        said = [answer.text for answer in trained.predict(asked, max_length=11, max_ratio=100)]
         assert capsys.readouterr().out.splitlines() == said
 
 

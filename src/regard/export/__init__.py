@@ -135,7 +135,7 @@ class _Job:
         task, model, config = self.task, self.model, self.config
         if isinstance(task, Classify) and self.to == "onnx":
             onnx.write_classifier(task, model, folder)
-            return here.Classifier(task, model), onnx.ClassifierEngine(folder, task)
+            return here.Classifier(task, model), onnx.ClassifierEngine(folder)
         if isinstance(task, Classify) and isinstance(config, ClassifierConfig) and self.to == "hf":
             hf_classifier.write(task, model, config, folder)
             return here.Classifier(task, model), hf_classifier.Engine(folder)
@@ -156,7 +156,7 @@ class _Job:
         if self.to == "onnx":
             search = here.Search.of(task, sizes, greedy=True)
             onnx.write(task, model, folder)
-            return here.Translator(task, model, search), onnx.Engine(folder, task, search)
+            return here.Translator(task, model, search), onnx.Engine(folder, search)
         if not (isinstance(model, Transformer) and isinstance(config, TransformerConfig)):
             raise _only_onnx(self.to, "a recurrent model")
         search = here.Search.of(task, sizes)
@@ -165,7 +165,7 @@ class _Job:
             return here.Translator(task, model, search), hf.Engine(folder, task, search)
         ct2.write(task, model, config, folder, int8=int8)
         ours = here.Translator(task, model, search, closes_first=True)
-        return ours, ct2.Engine(folder, task, search, int8=int8)
+        return ours, ct2.Engine(folder, search, int8=int8)
 
     def _bleu(self, found: Comparison) -> tuple[float, float] | None:
         if self.references is None or not isinstance(self.task, Translate):

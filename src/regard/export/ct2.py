@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from regard.attention import sinusoid
-from regard.data.tokenizer import EOS
 from regard.data.vocabulary import SPECIALS
 from regard.errors import RunError
 from regard.export.here import Search
@@ -146,10 +145,10 @@ print(target.decode([target.token_to_id(piece) for piece in answer.hypotheses[0]
 class Engine:
     """The folder as CTranslate2 loads it, with the tokenizers that lie in it."""
 
-    def __init__(self, folder: Path, task: Translate, search: Search, *, int8: bool = False) -> None:
+    def __init__(self, folder: Path, search: Search, *, int8: bool = False) -> None:
         ct2 = library()
         self.name = f"CTranslate2 {ct2.__version__}{' int8' if int8 else ''}"
-        (self.beam, self.most), self.cut = search, task.config.max_length
+        self.beam, self.most = search
         self.translator = ct2.Translator(
             str(folder), compute_type="int8" if int8 else "float32", intra_threads=torch.get_num_threads()
         )
@@ -177,7 +176,5 @@ class Engine:
         ]
 
     def _read(self, texts: Sequence[str]) -> list[list[str]]:
-        """Pieces, the end included; longer texts cut as we cut them."""
-        return [
-            [*found.tokens[:-1][: self.cut], SPECIALS[EOS]] for found in self.source.encode_batch(list(texts))
-        ]
+        """Pieces, the end included."""
+        return [found.tokens for found in self.source.encode_batch(list(texts))]

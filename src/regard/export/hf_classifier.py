@@ -40,7 +40,7 @@ def write(task: Classify, model: nn.Module, config: ClassifierConfig, folder: Pa
     write_json(
         folder / "tokenizer_config.json", hf_bert.tokenizer_config(task.tokenizer, task.config.max_length)
     )
-    write_tokenizer(task.tokenizer, folder)
+    write_tokenizer(task.tokenizer, folder, task.config.max_length)
     (folder / "README.md").write_text(CARD, "utf-8")
 
 

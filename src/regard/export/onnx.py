@@ -84,7 +84,7 @@ def write_classifier(task: Classify, model: nn.Module, folder: Path) -> None:
         ["tokens", "lengths"],
         ["logits"],
     )
-    write_tokenizer(task.tokenizer, folder)
+    write_tokenizer(task.tokenizer, folder, task.config.max_length)
     write_json(folder / "labels.json", list(task.labels))
     (folder / "README.md").write_text(CLASSIFIER_CARD, "utf-8")
 
@@ -152,10 +152,10 @@ def _missing() -> RunError:
 class Engine:
     """The folder as onnxruntime loads it: greedy, as in examples/onnx_translate.py."""
 
-    def __init__(self, folder: Path, task: Translate, search: Search) -> None:
+    def __init__(self, folder: Path, search: Search) -> None:
         self.read, self.step = _session(folder / "read.onnx"), _session(folder / "step.onnx")
         self.name = _name()
-        self.most, self.cut = search.most, task.config.max_length
+        self.most = search.most
         self.names = [output.name for output in self.read.get_outputs()]
         self.changed = [output.name.removeprefix("next_") for output in self.step.get_outputs()[1:]]
         self.source, self.target = open_tokenizers(folder)
@@ -189,7 +189,7 @@ class Engine:
         return scores
 
     def _run(self, texts: Sequence[str], choose: Any, over: Any, n_steps: int) -> None:
-        tokens_BK, lengths_B = _padded(self.source, texts, self.cut)
+        tokens_BK, lengths_B = _padded(self.source, texts)
         read = self.read.run(None, {"tokens": tokens_BK, "lengths": lengths_B})
         state = dict(zip(self.names, read, strict=True))
         last_B = np.full(len(texts), BOS)
@@ -202,10 +202,9 @@ class Engine:
 
 
 class ClassifierEngine:
-    def __init__(self, folder: Path, task: Classify) -> None:
-        self.session, self.name, self.cut = _session(folder / "model.onnx"), _name(), task.config.max_length
+    def __init__(self, folder: Path) -> None:
+        self.session, self.name = _session(folder / "model.onnx"), _name()
         self.source, _ = open_tokenizers(folder)
-        self.n_begin = len(task.tokenizer.marks.begin)
         self.labels = json.loads((folder / "labels.json").read_text("utf-8"))
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
@@ -217,17 +216,15 @@ class ClassifierEngine:
         return scores
 
     def _log_probs(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        tokens_BT, lengths_B = _padded(self.source, texts, self.cut, self.n_begin)
+        tokens_BT, lengths_B = _padded(self.source, texts)
         (logits_BC,) = self.session.run(None, {"tokens": tokens_BT, "lengths": lengths_B})
         return _log_softmax(logits_BC)
 
 
 def _padded(
-    tokenizer: tokenizers.Tokenizer, texts: Sequence[str], most: int, n_begin: int = 0
+    tokenizer: tokenizers.Tokenizer, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Longer texts cut as we cut them, between the marks."""
-    read = (each.ids for each in tokenizer.encode_batch(list(texts)))
-    found = [[*ids[:-1][: n_begin + most], ids[-1]] for ids in read]
+    found = [each.ids for each in tokenizer.encode_batch(list(texts))]
     lengths_B = np.array([len(ids) for ids in found])
     tokens_BT = np.full((len(found), lengths_B.max()), PAD)
     for row, ids in zip(tokens_BT, found, strict=True):

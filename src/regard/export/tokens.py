@@ -1,4 +1,4 @@
-"""Tokenizers as other tools want them: the end of the sentence is put there by tokenizer.json itself.
+"""Tokenizers as other tools want them: tokenizer.json cuts long texts as we do, and adds the end by itself.
 
 A folder has one; where the vocabularies differ it is the source's, and the target's lies in target/.
 """
@@ -20,17 +20,19 @@ TARGET = "target"
 
 
 def write_tokenizers(task: Translate, folder: Path) -> None:
-    write_tokenizer(task.source, folder)
+    write_tokenizer(task.source, folder, task.config.max_length)
     if not task.config.joint:
         (folder / TARGET).mkdir()
-        write_tokenizer(task.target, folder / TARGET)
+        write_tokenizer(task.target, folder / TARGET, task.config.max_length)
 
 
-def write_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    if tokenizer.marks.begin:  # a BERT's own says by itself what stands around a text
-        tokenizer.save(folder / FILE)
-    else:
-        _write_with(_AND_END, tokenizer, folder / FILE)
+def write_tokenizer(tokenizer: Tokenizer, folder: Path, most: int) -> None:
+    """Of a longer text the first `most` pieces are read."""
+    n_marks = len(tokenizer.framed(()))
+    cut = {"direction": "Right", "max_length": most + n_marks, "strategy": "LongestFirst", "stride": 0}
+    own_marks = bool(tokenizer.marks.begin)  # a BERT's says by itself what stands around a text
+    marked = {} if own_marks else {"post_processor": _AND_END}
+    _write_with(marked | {"truncation": cut}, tokenizer, folder / FILE)
 
 
 def write_prompter(tokenizer: Tokenizer, folder: Path, *, begins: bool) -> None:
@@ -44,12 +46,12 @@ def write_prompter(tokenizer: Tokenizer, folder: Path, *, begins: bool) -> None:
         "pair": [*before, first, *before, second],
         "special_tokens": {end: {"id": end, "ids": [tokenizer.marks.end], "tokens": [end]}},
     }
-    _write_with(template, tokenizer, folder / FILE)
+    _write_with({"post_processor": template}, tokenizer, folder / FILE)
 
 
-def _write_with(post_processor: dict[str, Any], tokenizer: Tokenizer, path: Path) -> None:
+def _write_with(changed: dict[str, Any], tokenizer: Tokenizer, path: Path) -> None:
     tokenizer.save(path)
-    content = json.loads(path.read_text("utf-8")) | {"post_processor": post_processor}
+    content = json.loads(path.read_text("utf-8")) | changed
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
 
 
