@@ -21,7 +21,12 @@ def import_folder(folder: Path, out: Path) -> bool:
     if out.exists():
         raise RunError(f"{out}: already exists; choose another")
     path = folder / "config.json"
-    model_type = read_json(path).get("model_type")
+    if not path.is_file():
+        raise RunError(f"{folder}: not a folder of Hugging Face, which has a config.json; give the right one")
+    told = read_json(path)
+    if "format_version" in told:
+        raise RunError(f"{folder}: is one of regard's already; use it as it is")
+    model_type = told.get("model_type")
     if model_type == gpt2.MODEL_TYPE:
         _save_gpt(path, gpt2.read(folder), out)
         return True

@@ -149,6 +149,16 @@ def test_what_one_text_cannot_have_fails_no_other(server: Served) -> None:
             "invalid",
             "decode.baem: unknown; did you mean beam?",
         ),
+        ("translate", {"txet": "一"}, 422, "invalid", "txet: unknown; did you mean text?"),
+        ("classify", {"text": "a", "decode": {}}, 422, "invalid", "decode: unknown"),
+        (
+            "tag",
+            {"text": "a"},
+            404,
+            "unknown_model",
+            "there are: numbers (/v1/translate), films (/v1/classify)",
+        ),
+        ("explain", {"model": "films"}, 422, "other_fields", "text: missing; this model is asked with text"),
         ("translate", {"text": "一", "decode": {"n_best": 9}}, 422, "cannot_be_done", "cannot exceed beam"),
         (
             "translate",

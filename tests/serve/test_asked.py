@@ -41,7 +41,7 @@ def test_texts_and_pairs(given: dict[str, Any], names: tuple[str, ...], expected
             {"question": "q", "context": None},
             PAIR,
             "other_fields",
-            "context: this model is asked with question",
+            "context: missing; this model is asked with question and context",
         ),
         ({"question": ["q", " "], "context": "c"}, PAIR, "empty_text", "question 2 of 2 is blank"),
         ({"question": ["q", "r"], "context": ["c"]}, PAIR, "unequal", "question and context must be lists"),

@@ -122,6 +122,8 @@ def test_no_route_but_health_without_the_key(locked: Served, route: str) -> None
         for scheme in ("Bearer ", "bearer ", "Basic ", ""):
             reply = locked.get(route, Authorization=(scheme + wrong).encode().decode("latin-1"))
             assert (reply.status, reply.code) == (401, "key_needed")
+    for scheme in ("Digest ", "Token ", "BearerX ", ""):
+        assert locked.get(route, Authorization=scheme + KEY).status == 401
     assert locked.get(route).headers["www-authenticate"] == 'Basic realm="regard"'
 
 
@@ -142,7 +144,9 @@ def test_a_listed_page_may_ask(locked: Served) -> None:
     assert preflight.status == 204
     assert preflight.headers["access-control-allow-origin"] == "https://app.example"
     assert "authorization" in preflight.headers["access-control-allow-headers"]
-    assert locked.post("/v1/classify", origin, text="good").status == 401
+    refused = locked.post("/v1/classify", origin, text="good")
+    assert refused.status == 401
+    assert refused.headers["access-control-allow-origin"] == "https://app.example", "it may read why"
     reply = locked.post("/v1/classify", origin | {"Authorization": f"Bearer {KEY}"}, text="good")
     assert reply.status == 200
     assert reply.headers["access-control-allow-origin"] == "https://app.example"

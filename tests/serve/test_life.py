@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from typer.testing import CliRunner
 
 from hostile import reset
 from regard.cli import app
+from regard.serve.server import _names as called
+from regard.serve.server import _url as address
 from served import Served, open_request, sentences, served, until
 
 SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
@@ -72,6 +75,33 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     assert "no such file" in refusal(run, "--key-file", str(tmp_path / "nokey")).lower()
 
 
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        ("--allow-host", "https://models.example.org"),
+        ("--allow-host", "*"),
+        ("--allow-origin", "https://app.example.org/"),
+        ("--allow-origin", "app.example.org"),
+        ("--allow-origin", "*"),
+        ("--allow-origin", "null"),
+    ],
+    ids=" ".join,
+)
+def test_what_no_header_says_is_not_allowed_in_vain(models: list[Path], allowed: tuple[str, str]) -> None:
+    assert f"{' '.join(allowed)}: write a" in refusal(str(models[0]), *allowed)
+
+
+def test_the_address_told_is_one_that_is_let_in() -> None:
+    for host, names, url in [
+        ("127.0.0.1", (), "http://127.0.0.1:80/"),
+        ("::1", ("b.org",), "http://[::1]:80/"),
+        ("0.0.0.0", ("b.org", "c.org"), "http://b.org:80/"),
+        ("::", ("b.org:443",), "http://b.org:443/"),
+    ]:
+        assert address(host, 80, names) == url
+        assert url.split("/")[2] in called(host, 80, names)
+
+
 def test_a_missing_library_is_named(models: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "regard.serve.server", raising=False)
@@ -81,6 +111,7 @@ def test_a_missing_library_is_named(models: list[Path], monkeypatch: pytest.Monk
 def test_limits_are_shown() -> None:
     shown = CliRunner().invoke(app, ["serve", "--show-limits"]).output
     assert "queue = 256" in shown
+    assert "body_bytes = 1,000,000" in shown
     assert "texts waiting for a model" in shown
 
 
@@ -88,7 +119,7 @@ def test_limits_are_shown() -> None:
 def narrow(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One text at a time, and few may wait."""
     limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 80_000}
-    limits |= {"head_seconds": 1, "body_seconds": 1}
+    limits |= {"head_seconds": 1, "body_seconds": 1, "read_seconds": 1}
     with served(models[:1], tmp_path_factory.mktemp("narrow") / "log", limits=limits) as running:
         yield running
 
@@ -130,6 +161,20 @@ def test_slow_clients_are_not_waited_for(narrow: Served) -> None:
         slow.settimeout(15)
         slow.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_who_does_not_read_is_not_kept_for(narrow: Served) -> None:
+    request = f"GET /openapi.json HTTP/1.1\r\nHost: localhost:{narrow.port}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", narrow.port)) as deaf:
+        deaf.settimeout(20)
+        deaf.sendall(request * 400)
+        time.sleep(3)
+        heard = 0
+        with suppress(ConnectionResetError):
+            while part := deaf.recv(1_000_000):
+                heard += len(part)
+        assert heard < 400 * len(narrow.get("/openapi.json").body)
+    assert narrow.get("/health").status == 200
 
 
 def test_who_leaves_is_not_worked_for(narrow: Served) -> None:
@@ -202,6 +247,19 @@ def test_a_signal_under_load_loses_no_answer(models: list[Path], tmp_path: Path)
     assert before <= {200, 429}
     assert 200 in before
     assert {status for _, status in outcomes} <= {200, 429, 503}
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_a_signal_amid_a_body(models: list[Path], tmp_path: Path) -> None:
+    """What has not been asked by then is refused, and nothing is said of it."""
+    with served(models[:1], tmp_path / "log", limits={"stop_seconds": 3}) as running:
+        head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{running.port}\r\nContent-Length: 99\r\n"
+        with socket.create_connection(("127.0.0.1", running.port)) as slow:
+            slow.settimeout(10)
+            slow.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
+            until(lambda: running.get("/health").status == 200)
+            assert running.stop() == 0
+            assert b'"code": "stopping"' in slow.recv(10_000)
     assert (tmp_path / "log").read_text() == ""
 
 

@@ -120,6 +120,25 @@ def test_settings_reach_the_search(server: Served, open_page, offline) -> None:
     expect(page.locator("#picture")).to_be_hidden()
 
 
+def test_a_model_that_was_made_to_give_several_answers_shows_one(
+    models: list[Path], open_page, tmp_path: Path
+) -> None:
+    shutil.copytree(models[0], tmp_path / "several")
+    config = tmp_path / "several" / "config.json"
+    told = json.loads(config.read_text("utf-8"))
+    told["task"]["decode"] |= {"beam": 4, "groups": 2, "n_best": 3}
+    config.write_text(json.dumps(told), "utf-8")
+    with served([tmp_path / "several"], tmp_path / "log") as running:
+        reply = running.post("/v1/translate", text="一二", stream=True)
+        assert (reply.status, reply.code) == (422, "contradiction")
+        assert "stream and n_best (3) exclude each other" in reply.json["error"]["message"]
+        page = open_page(running)
+        for choice in ("recipe", "greedy", "beam", "sample"):
+            page.select_option("#search", choice)
+            ask(page, "一二")
+            assert page.locator("#fault").is_hidden(), page.inner_text("#fault")
+
+
 def test_a_classifier_shows_labels_and_words(server: Served, open_page, offline) -> None:
     page = open_page(server)
     page.select_option("#model", "films")

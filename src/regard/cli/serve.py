@@ -49,7 +49,7 @@ def serve(
 
         limits = Limits()
         console.facts(
-            (f"{name} = {getattr(limits, name):g}", field.description or "")
+            (f"{name} = {getattr(limits, name):,.10g}", field.description or "")
             for name, field in Limits.model_fields.items()
         )
         return

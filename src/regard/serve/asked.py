@@ -10,10 +10,13 @@ Given = str | list[str] | None
 
 def asked(given: Mapping[str, Given], names: Sequence[str]) -> list[Asked]:
     """A single text beside a list of others stands for all of them: one context for several questions."""
+    needed = " and ".join(names)
     for name, texts in given.items():
-        if (texts is None) == (name in names):
-            needed = " and ".join(names)
-            raise RefusedError(422, "other_fields", f"{name}: this model is asked with {needed}, no others")
+        if texts is None and name in names:
+            raise RefusedError(422, "other_fields", f"{name}: missing; this model is asked with {needed}")
+        if texts is not None and name not in names:
+            message = f"{name}: this model is asked with {needed}; leave it out"
+            raise RefusedError(422, "other_fields", message)
     lists = {name: texts for name in names if isinstance(texts := given[name], list)}
     counts = {len(texts) for texts in lists.values()} or {1}
     if len(counts) > 1:

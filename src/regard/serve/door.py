@@ -68,5 +68,7 @@ class Door:
                 value = base64.b64decode(value, validate=True).decode().partition(":")[2]
             except ValueError:
                 value = ""
+        elif scheme.lower() != "bearer":
+            value = ""
         if not hmac.compare_digest(value.encode(), key.encode()):
             raise RefusedError(401, "key_needed", "send the server's key as 'Authorization: Bearer KEY'")

@@ -51,9 +51,14 @@ class Engine:
     def lane(self, name: str | None, task: str | None) -> Lane:
         """The model of that name, or the only one for the task."""
         able = [lane for lane in self.lanes.values() if task in (None, lane.about["task"])]
+        if name is None and not able:
+            known = ", ".join(
+                f"{lane.name} ({KINDS[lane.about['task']].path})" for lane in self.lanes.values()
+            )
+            raise RefusedError(404, "unknown_model", f"no model here answers that; there are: {known}")
         if name is None:
-            if len(able) != 1:
-                message = f"say which model: {', '.join(lane.name for lane in able) or 'none does this'}"
+            if len(able) > 1:
+                message = f"say which model: {', '.join(lane.name for lane in able)}"
                 raise RefusedError(422, "which_model", message)
             return able[0]
         found = self.lanes.get(name)
@@ -75,7 +80,7 @@ class Engine:
         *,
         packed: bool = False,
     ) -> list[Job]:
-        width = _width((lane.about["decode"] or {}) | decode)
+        width = _width(lane.search(decode))
         explains = kind == "explain"
         if explains and not lane.about["heads"]:
             message = f"the model {lane.name!r} has no attention to show; leave it out"

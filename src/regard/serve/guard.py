@@ -4,6 +4,7 @@ A body must be JSON, which no form of another page can send, and is read here, u
 the guard waits for a slow client. Whatever goes wrong becomes an error in JSON.
 """
 
+import asyncio
 import json
 import logging
 import time
@@ -13,7 +14,7 @@ from regard.serve.body import Body, Receive, Scope, too_large
 from regard.serve.counts import Counts
 from regard.serve.door import Door, Headers
 from regard.serve.limits import Limits
-from regard.serve.refused import RefusedError
+from regard.serve.refused import RefusedError, stopping
 
 Send = Callable[[Scope], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -53,6 +54,8 @@ class Guard:
         except RefusedError as refusal:
             await body.discard()
             await answer.refuse(refusal)
+        except asyncio.CancelledError:  # the time to stop is over, and it has not even been asked
+            await answer.refuse(stopping())
         except Exception as fault:  # ours; what it says may hold what a user wrote
             LOG.error("fault while answering %s: %s", route, type(fault).__name__)
             await answer.refuse(RefusedError(500, "fault", "a fault of the server; please report it"))
@@ -61,12 +64,13 @@ class Guard:
             self.counts.seconds.labels(route).observe(time.monotonic() - began)
 
     async def _pass(self, scope: Scope, headers: Headers, body: Body, answer: "_Answer") -> None:
-        self.door.admit(scope["method"], scope["path"], headers)
-        if headers.origin in self.door.origins:
+        is_listed = headers.origin in self.door.origins
+        if is_listed:  # it may read why it is refused, too
             answer.extra += [(b"access-control-allow-origin", headers.origin.encode()), (b"vary", b"origin")]
-            if scope["method"] == "OPTIONS":
-                await answer.whole(204, b"", PREFLIGHT)
-                return
+        self.door.admit(scope["method"], scope["path"], headers)
+        if is_listed and scope["method"] == "OPTIONS":
+            await answer.whole(204, b"", PREFLIGHT)
+            return
         self._check_length(headers, body)
         if scope["method"] == "POST":
             _check_kind(headers)

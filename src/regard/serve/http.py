@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -112,7 +112,7 @@ def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Respons
         if not ask.stream:
             return await plain(ask, request)
         lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
-        _refuse_with_stream(ask, texts)
+        _refuse_with_stream(ask, texts, n_best=lane.search(ask.settings).get("n_best", 1))
         (job,) = engine.jobs(lane, texts, "follow", ask.settings)
         lane.submit([job])
         return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
@@ -184,15 +184,16 @@ def _file(kind: str, content: bytes) -> Callable[[], Coroutine[Any, Any, Respons
     return file
 
 
-def _refuse_with_stream(ask: schema.SearchAsk, texts: list[Asked]) -> None:
+def _refuse_with_stream(ask: schema.SearchAsk, texts: list[Asked], n_best: int) -> None:
+    """`n_best` is the request's, or else the model's own."""
     against = {
-        "several texts": len(texts) > 1,
-        "n_best": ask.settings.get("n_best", 1) > 1,
-        "attention": ask.attention,
+        "several texts": (len(texts) > 1, "leave out one of them"),
+        f"n_best ({n_best})": (n_best > 1, "leave out stream, or send n_best 1"),
+        "attention": (ask.attention, "leave out one of them"),
     }
-    for what, is_asked in against.items():
+    for what, (is_asked, fix) in against.items():
         if is_asked:
-            message = f"stream and {what} exclude each other: one answer is followed; leave out one of them"
+            message = f"stream and {what} exclude each other: one answer is followed; {fix}"
             raise RefusedError(422, "contradiction", message)
 
 
@@ -241,7 +242,7 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return await refused(request, _refusal(max(error.errors(), key=_told_best)))
+        return await refused(request, _refusal(max(error.errors(), key=_told_best), _fields(request)))
 
     @app.exception_handler(404)
     @app.exception_handler(405)
@@ -255,18 +256,32 @@ def _add_refusals(app: FastAPI) -> None:
         return JSONResponse(refusal.to_json(), refusal.status, error.headers)
 
 
-def _told_best(fault: dict[str, Any]) -> tuple[bool, int]:
-    """Of what is wrong: a text is tried as one and as a list, and the try that came further knows more."""
-    return fault["type"] not in ("string_type", "list_type"), len(fault["loc"])
+def _told_best(fault: dict[str, Any]) -> tuple[bool, int, bool]:
+    """Of what is wrong: a text is tried as one and as a list, and the try that came further knows more.
+
+    A name that is unknown says more than that the right one is missing.
+    """
+    return (
+        fault["type"] not in ("string_type", "list_type"),
+        len(fault["loc"]),
+        fault["type"] == "extra_forbidden",
+    )
 
 
-def _refusal(fault: dict[str, Any]) -> RefusedError:
+def _fields(request: Request) -> Iterable[str]:
+    """What the route takes."""
+    ask = request.scope["route"].endpoint.__annotations__.get("ask", schema.Ask)
+    fields: Iterable[str] = ask.model_fields
+    return fields
+
+
+def _refusal(fault: dict[str, Any], fields: Iterable[str]) -> RefusedError:
     """Where it is wrong, and what would be right; what was sent is not repeated."""
     if fault["type"] == "json_invalid":
         return RefusedError(400, "not_json", f"the body is not JSON: {fault['ctx']['error']}")
     place = ".".join(str(part) for part in fault["loc"][1:] if not str(part).startswith(BRANCHES))
     if fault["type"] == "extra_forbidden":
-        known = DecodeConfig.model_fields if "decode" in fault["loc"] else ()
+        known = DecodeConfig.model_fields if "decode" in fault["loc"][:-1] else fields
         return RefusedError(
             422, "invalid", f"{place}: unknown{did_you_mean(str(fault['loc'][-1]), known)}"[:300]
         )

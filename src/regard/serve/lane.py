@@ -41,6 +41,10 @@ class Lane:
     def jobs(self) -> list[Job]:
         return [*self.computing, *self.waiting]
 
+    def search(self, decode: dict[str, Any]) -> dict[str, Any]:
+        """How it searches: as a request says, and else as the model was made."""
+        return (self.about["decode"] or {}) | decode
+
     def submit(self, jobs: Sequence[Job]) -> None:
         """Queue all of them, or refuse all."""
         if self.is_stopping:

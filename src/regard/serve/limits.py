@@ -9,6 +9,7 @@ class Limits(Config):
     head_seconds: float = Field(10, gt=0, description="seconds a client may take to send a request's head")
     body_bytes: int = Field(1_000_000, gt=0, description="bytes of a request's body")
     body_seconds: float = Field(30, gt=0, description="seconds a client may take to send it")
+    read_seconds: float = Field(30, gt=0, description="seconds a client may read nothing of its answer")
     texts: int = Field(64, gt=0, description="texts in a request")
     characters: int = Field(5_000, gt=0, description="characters of a text")
     beam: int = Field(16, gt=0, description="hypotheses kept while searching; also answers per text")

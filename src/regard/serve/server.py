@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -23,15 +24,20 @@ from regard.serve.limits import LIMITS, Limits
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
+HOST = re.compile(r"[^\s/*@]+")
+PORT = re.compile(r":\d+$")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*@?#]+", re.IGNORECASE)
 MOST_HEADER_BYTES = 16_384
 NOTICE_SECONDS = 0.5
 """From the signal on so long it still listens and says 503, so that whoever balances load sees it."""
 
 
 class Protocol(H11Protocol):
-    """What is not HTTP is refused in JSON too; who sends a head byte by byte is not waited for."""
+    """What is not HTTP is refused in JSON too; who sends a head byte by byte is not waited for, nor who does
+    not read an answer, which would be kept for ever."""
 
     _patience: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -44,13 +50,44 @@ class Protocol(H11Protocol):
         elif self._patience is None:
             self._patience = self._later()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_less(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._expect_nothing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait_for_ever()
+        self._expect_nothing()
         super().connection_lost(exc)
 
-    def _later(self) -> asyncio.TimerHandle:
+    @property
+    def _limits(self) -> Limits:
         guard: Any = self.config.app
-        return self.loop.call_later(guard.limits.head_seconds, self.transport.close)
+        limits: Limits = guard.limits
+        return limits
+
+    def _later(self) -> asyncio.TimerHandle:
+        return self.loop.call_later(self._limits.head_seconds, self.transport.close)
+
+    def _expect_less(self, n_bytes: int) -> None:
+        """Than so many unread in a while, or whoever should read them has gone."""
+
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left < n_bytes:
+                self._expect_less(left)
+            else:
+                self.transport.abort()
+
+        self._unread = self.loop.call_later(self._limits.read_seconds, look)
+
+    def _expect_nothing(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _wait_for_ever(self) -> None:
         if self._patience is not None:
@@ -88,11 +125,14 @@ def serve(
     """Serve until a signal; `tell` hears the address once every model answers."""
     folders = named(runs)
     _refuse_open_door(host, key, allow_hosts)
+    _refuse_unmatched(allow_hosts, allow_origins)
     listening = _bound(host, port)
     port = listening.getsockname()[1]
     door = Door(_names(host, port, allow_hosts), frozenset(origin.lower() for origin in allow_origins), key)
     with listening:
-        asyncio.run(_serve(Engine(folders, limits), listening, door, lambda: tell(_url(host, port))))
+        asyncio.run(
+            _serve(Engine(folders, limits), listening, door, lambda: tell(_url(host, port, allow_hosts)))
+        )
 
 
 def _refuse_open_door(host: str, key: str | None, allow_hosts: Sequence[str]) -> None:
@@ -107,6 +147,21 @@ def _refuse_open_door(host: str, key: str | None, allow_hosts: Sequence[str]) ->
         raise ServeError(
             f"--host {host}: say under which names it is called there, with --allow-host NAME (once for each)"
         )
+
+
+def _refuse_unmatched(allow_hosts: Sequence[str], allow_origins: Sequence[str]) -> None:
+    """What no header ever says would be allowed in vain."""
+    for name in allow_hosts:
+        if not HOST.fullmatch(name):
+            raise ServeError(
+                f"--allow-host {name}: write a name as addresses have it, for example models.example.org"
+            )
+    for origin in allow_origins:
+        if not ORIGIN.fullmatch(origin):
+            raise ServeError(
+                f"--allow-origin {origin}: write a page's scheme and host without a path, "
+                "for example https://app.example.org (once for each)"
+            )
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -136,13 +191,18 @@ def _names(host: str, port: int, allow_hosts: Sequence[str]) -> frozenset[str]:
     return frozenset({f"{name}:{port}" for name in names | given} | given | without)
 
 
-def _url(host: str, port: int) -> str:
-    shown = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/"
+def _url(host: str, port: int, allow_hosts: Sequence[str]) -> str:
+    """Under a name that is let in."""
+    if host in EVERYWHERE:
+        name = allow_hosts[0]
+        return f"http://{name}/" if PORT.search(name) else f"http://{name}:{port}/"
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 async def _serve(engine: Engine, listening: socket.socket, door: Door, ready: Callable[[], None]) -> None:
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    logging.getLogger("uvicorn.error").setLevel(
+        logging.CRITICAL
+    )  # faults are noted by the guard, without texts
     stop = asyncio.Event()
     _listen_to_signals(engine, stop)
     loading = asyncio.create_task(engine.start())

@@ -8,9 +8,9 @@ import { say } from "/web/language.js";
 /** What a choice means, and which settings it leaves open. */
 const CHOICES = /** @type {const} */ ({
   recipe: {},
-  greedy: { beam: 1, sample: false },
-  beam: { sample: false },
-  sample: { sample: true },
+  greedy: { beam: 1, groups: 1, sample: false },
+  beam: { groups: 1, sample: false },
+  sample: { groups: 1, sample: true },
 });
 const NUMBERS = {
   beam: { min: "1", max: "16", step: "1" },
@@ -57,11 +57,11 @@ export function suggest(decode) {
   for (const input of $("settings").querySelectorAll("input")) input.placeholder = String(decode?.[input.name] ?? "");
 }
 
-/** The settings to send. */
+/** The settings to send; one answer is shown, however many the model was made to give. */
 export function chosen() {
   const choice = /** @type {keyof typeof CHOICES} */ ($("search").value);
   /** @type {Search} */
-  const decode = { ...CHOICES[choice], ...(choice === "beam" ? { beam: BEAM_BY_CHOICE } : {}) };
+  const decode = { n_best: 1, ...CHOICES[choice], ...(choice === "beam" ? { beam: BEAM_BY_CHOICE } : {}) };
   for (const { name, value, type } of $("settings").querySelectorAll("input")) {
     if (value.trim() === "") continue;
     if (type === "number") decode[name] = Number(value);
