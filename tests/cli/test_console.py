@@ -5,6 +5,7 @@ import math
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
 
 from regard.cli import console
 from regard.plain import printable
@@ -53,6 +54,15 @@ def test_a_file_gets_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
     console.facts([("name", "word " * 60 + "end")])
     (line,) = capsys.readouterr().out.splitlines()
     assert line.endswith("end")
+
+
+def test_a_file_gets_rows_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("a", "b", box=None)
+    table.add_row("left " * 30, "right " * 30)
+    console.table(table)
+    _, row = capsys.readouterr().out.splitlines()
+    assert row.split() == ["left"] * 30 + ["right"] * 30
+    assert console.OUT.width < len(row)
 
 
 def test_a_terminal_gets_lines_that_fit() -> None:

@@ -38,7 +38,7 @@ def compare(files: list[str], found: "dict[str, Evaluation]", *, as_json: bool) 
         console.write_json({"files": files, "runs": runs, "differences": apart})
         return
     console.line(f"{', '.join(files)}: {one.n_examples:,} rows")
-    console.OUT.print(_table(found, differences))
+    console.table(_table(found, differences))
     console.line(SURE, "dim")
     console.line(CHANCE, "dim")
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from regard.plain import finite, printable
@@ -46,6 +48,17 @@ def facts(pairs: Iterable[tuple[str, str]], *, console: Console = OUT) -> None:
     widest = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         hanging(Text(f"{name.ljust(widest)}  ", "dim"), value, console=console)
+
+
+def table(rows: Table, *, console: Console = OUT) -> None:
+    """A line each when it goes to a file, however wide; squeezed into the lines of a terminal."""
+    if console.is_terminal:
+        console.print(rows)
+        return
+    was, options = console.width, console.options.update(max_width=sys.maxsize)
+    console.width = max(was, Measurement.get(console, options, rows).maximum)
+    console.print(rows)
+    console.width = was
 
 
 def bars(counts: Iterable[tuple[str, int]], *, console: Console = OUT) -> None:

@@ -76,7 +76,7 @@ def _show(files: list[str], found: "Evaluation") -> None:
         console.line(f"{name}: {signature}", "dim")
     if found.by_kind:
         console.OUT.print()
-        console.OUT.print(_kinds(found.by_kind))
+        console.table(_kinds(found.by_kind))
 
 
 def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:

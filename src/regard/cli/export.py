@@ -53,7 +53,7 @@ def export(
     if json:
         console.write_json(report.to_json())
         return
-    console.OUT.print(_table(report))
+    console.table(_table(report))
     for note in report.notes:
         console.line(note, "dim")
     console.line(f"wrote {folder}")
