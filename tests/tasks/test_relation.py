@@ -188,7 +188,7 @@ def test_what_is_refused(task: Relation) -> None:
         task.encode([row("a <e1>heron</e1> in <e2>fog</e2>", "Hides(e1, e2)")])
     with pytest.raises(RecipeError, match="beam: a relater does not search"):
         task.searching(beam=2)
-    with pytest.raises(DataError, match=r"only one label \(Other\).*; a relater needs at least two"):
+    with pytest.raises(DataError, match=r"only one label \('Other'\).*; a relater needs at least two"):
         Relation.fit(RelationConfig(), [row(LINES[2][0], "Other")])
 
 
