@@ -1,9 +1,11 @@
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from regard.data.source import Column, read_rows
 from regard.errors import DataError
+from regard.kinds import KINDS
 from regard.sniff import MAX_SAMPLE, sniff
 
 ENGLISH = ["I know.", "Go away!", "The dog barks at night.", "What a lovely day it is.", "She left."]
@@ -185,6 +187,18 @@ def test_json_lines_with_numbers_booleans_and_things_that_are_neither() -> None:
     guess = sniff([write_table("train.jsonl", lines)])
     assert (guess.task, guess.columns) == ("classify", {"text": "body", "label": "spam"})
     assert guess.sample[0].fields["label"] == "false"
+
+
+def test_a_wide_table_takes_no_more_than_a_look_at_every_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    table: dict[Column, list[str]] = {
+        n: [f"{text} {n}" for text in sentences(ENGLISH, 30)] for n in range(13)
+    }
+    looks: Counter[str] = Counter()
+    for name in ("kinds.answer._answers", "tags.scheme"):
+        monkeypatch.setattr(f"regard.{name}", lambda *columns, name=name: looks.update([name]))
+    assert not KINDS["answer"].looks_like(table)
+    assert not KINDS["tag"].looks_like(table)
+    assert looks == {"kinds.answer._answers": 13 * 12, "tags.scheme": 13}
 
 
 # What is said is not guessed.

@@ -223,8 +223,9 @@ def _csv_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]
                 yield start, cells
             start = reader.line_num + 1
     except csv.Error as fault:
+        longer = "? A text that is longer belongs into .jsonl" if "field limit" in str(fault) else "?"
         raise DataError(
-            f"{file}:{start}: not valid CSV ({fault}); is a quote left open or not doubled?"
+            f"{file}:{start}: not valid CSV ({fault}); is a quote left open or not doubled{longer}"
         ) from fault
 
 

@@ -1,7 +1,7 @@
 """answer: questions with their contexts, and what of these answers them; SQuAD's files, or columns."""
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
+from itertools import product
 from statistics import fmean
 
 import numpy as np
@@ -37,16 +37,19 @@ class Answered(Answer):
 
 def _roles(columns: Columns) -> tuple[Column, Column, Column] | None:
     """Question, context and answer, if every answer stands in its context; a number may do so by chance."""
-    for question, context in permutations(texts(columns), 2):
-        for answer in columns:
-            if answer not in (question, context) and _answers(columns[context], columns[answer]):
-                return question, context, answer
+    asked = texts(columns)
+    for context, answer in product(asked, columns):
+        questions = [column for column in asked if column not in (context, answer)]
+        if context != answer and questions and _answers(columns[context], columns[answer]):
+            return questions[0], context, answer
     return None
 
 
 def _answers(contexts: Sequence[str], said: Sequence[str]) -> bool:
+    if not all(answer in context for context, answer in zip(contexts, said, strict=True)):
+        return False
     pairs = [(context, answer) for context, answer in zip(contexts, said, strict=True) if answer]
-    if not pairs or not all(answer in context for context, answer in pairs):
+    if not pairs:
         return False
     in_words = fmean(any(map(str.isalpha, answer)) for _, answer in pairs) > 0.5
     sizes = [fmean(map(len, column)) for column in zip(*pairs, strict=True)]

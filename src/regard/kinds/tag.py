@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, permutations
+from itertools import pairwise, product
 
 from pydantic import Field
 
@@ -36,11 +36,10 @@ class Tagged(Answer):
 
 def _aligned(columns: Columns) -> tuple[Column, Column] | None:
     """A column of words and one of their tags: as many in every row, and tags that mark spans."""
-    for text, own in permutations(columns, 2):
+    marking = [column for column in columns if tags.scheme(" ".join(columns[column]).split(" "))]
+    for text, own in product(columns, marking):
         pairs = zip(columns[text], columns[own], strict=True)
-        if all(len(words.split(" ")) == len(names.split(" ")) for words, names in pairs) and tags.scheme(
-            name for names in columns[own] for name in names.split(" ")
-        ):
+        if text != own and all(words.count(" ") == names.count(" ") for words, names in pairs):
             return text, own
     return None
 
