@@ -1,6 +1,7 @@
 """CTranslate2 as the engine: the same answers, what it cannot do, and who says so."""
 
 import math
+import tempfile
 from typing import Any
 
 import pytest
@@ -164,6 +165,17 @@ def test_int8_rounds() -> None:
     assert len(rounded.predict(TEXTS)) == len(TEXTS)
     with pytest.raises(RunError, match="int8: only CTranslate2 rounds weights"):
         with_fast(own, "builtin", int8=True)
+
+
+def test_no_room_for_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    own = untrained(transformer())
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
+    with pytest.raises(RunError, match=r"ct2: .* cannot be written \(No space left on device\); make room"):
+        with_fast(own)
+    assert with_fast(own, "auto").answered_by().startswith("regard (is handed the weights in a temporary")
 
 
 def test_an_engine_nobody_knows() -> None:

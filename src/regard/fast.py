@@ -42,15 +42,21 @@ class Fast:
         library = ct2.library()
         self.name = f"CTranslate2 {library.__version__}, {'int8' if int8 else 'float32'}"
         self._words, self._ids = task.source.names, {name: i for i, name in enumerate(task.target.names)}
-        with tempfile.TemporaryDirectory() as folder:
-            ct2.write(task, model, config, Path(folder), int8=int8)
-            self._translator = library.Translator(
-                folder,
-                compute_type="int8" if int8 else "float32",
-                inter_threads=torch.get_num_threads(),
-                intra_threads=1,
-                max_queued_batches=NEVER_WAIT,
-            )
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                ct2.write(task, model, config, Path(folder), int8=int8)
+                self._translator = library.Translator(
+                    folder,
+                    compute_type="int8" if int8 else "float32",
+                    inter_threads=torch.get_num_threads(),
+                    intra_threads=1,
+                    max_queued_batches=NEVER_WAIT,
+                )
+        except OSError as error:
+            raise RunError(
+                "ct2: is handed the weights in a temporary folder, which cannot be written "
+                f"({error.strerror}); make room, or set TMPDIR to where there is some"
+            ) from None
 
     def why_not(self, decode: DecodeConfig) -> str | None:
         """The first setting that only our own search honours."""

@@ -37,6 +37,15 @@ def test_a_model_folder_needs_texts(call: Call, translator: Path, home: Path) ->
     assert list(home.iterdir()) == []
 
 
+def test_what_is_no_folder_of_hugging_face(call: Call, translator: Path, home: Path) -> None:
+    for folder in ("nowhere", translator):
+        out = call("import", folder, "--out", "own")
+        assert out.exit_code == 2
+        assert f"{folder}: not a folder of Hugging Face, which has a config.json" in out.stderr
+    said = call("import", translator / "model", "--out", "own").stderr
+    assert "model: is one of regard's already; use it as it is" in said
+
+
 def test_an_occupied_folder_is_refused(call: Call, translator: Path, home: Path) -> None:
     (home / "away").mkdir()
     assert "away: already exists" in call("export", translator, "--to", "ct2", "--out", "away").stderr

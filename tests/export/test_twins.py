@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from export.made import labeller, texts, translated, translator
 from regard.errors import RunError
@@ -97,6 +98,19 @@ def test_a_broken_export_is_caught_and_removed(
 
     monkeypatch.setattr(module, "written_out", dishonest)
     with pytest.raises(RunError, match="does not answer as this model does"):
+        exported(tmp_path, to, {}, joint=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("to", "writer"), [("hf", "save_file"), ("ct2", "write_tokenizers")])
+def test_a_full_disk_leaves_nothing_and_is_told(
+    tmp_path: Path, to: str, writer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
+        raise {"hf": SafetensorError("No space left"), "ct2": OSError(28, "No space left")}[to]
+
+    monkeypatch.setattr({"hf": hf, "ct2": ct2}[to], writer, full)
+    with pytest.raises(RunError, match=r"out: cannot be written \(No space left\); make room, or choose"):
         exported(tmp_path, to, {}, joint=False)
     assert list(tmp_path.iterdir()) == []
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
+from safetensors import SafetensorError
 from torch import nn
 
 from regard import durable
@@ -84,10 +85,9 @@ def export(
     try:
         with evaluating(model):
             durable.write_folder(folder, fill)
-    except OSError as error:
-        raise RunError(
-            f"{folder}: cannot be written ({error.strerror}); make room, or choose another"
-        ) from None
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"{folder}: cannot be written ({why}); make room, or choose another") from None
     return replace(found[0], folder=folder)
 
 
