@@ -117,8 +117,11 @@ def test_check_and_train_agree_on_documents_of_one_sentence(call: Call, recipe: 
 
 
 def test_a_bert_that_tells_no_segments_apart_is_pretrained(call: Call, recipe: Path) -> None:
-    result = call("train", recipe, *TRAIN, "model.encoder.n_segments=1")
+    result = call("train", recipe, *TRAIN, "model.encoder.n_segments=1", "run=run")
     assert result.exit_code == 0, result.stderr
+    assert call("export", "run", "--to", "hf", "--out", "hf").exit_code == 0
+    two = transformers.AutoTokenizer.from_pretrained("hf", local_files_only=True)("amber", "birch")
+    assert "token_type_ids" not in two
 
 
 def test_no_blank_lines_end_with_one_sentence(call: Call, recipe: Path, home: Path) -> None:

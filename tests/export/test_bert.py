@@ -236,6 +236,14 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         retensored(lambda it: it.update({"bert.pooler.dense.bias": torch.ones(3)})),
         r"tensor pooler.dense.bias has shape \(3,\)",
     ),
+    "half a pooler": (
+        retensored(lambda it: it.pop("bert.pooler.dense.bias")),
+        "tensor pooler.dense.bias has shape None",
+    ),
+    "half a head that answers": (
+        retensored(lambda it: it.update({"qa_outputs.weight": torch.ones(2, 14)})),
+        "tensor qa_outputs.bias has shape None",
+    ),
     "not finite": (retensored(lambda it: it[QUERY].fill_(torch.nan)), "numbers that are not finite"),
     "integers": (retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})), "that are not finite"),
     "no head": (

@@ -163,16 +163,17 @@ def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
     names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
     with opened(path, _plain) as file:
-        refuse_others(file, shapes, PASSED_OVER, _heads(file.shapes, config.d_model))
+        refuse_others(file, shapes | _heads(file.shapes, config.d_model), PASSED_OVER)
         return {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
 
 
 def _heads(found: dict[str, Shape], d_model: int) -> dict[str, Shape]:
-    heads: dict[str, Shape] = {"pooler.dense.weight": (d_model, d_model), "pooler.dense.bias": (d_model,)}
-    heads |= {"qa_outputs.weight": (2, d_model), "qa_outputs.bias": (2,)}
+    """Of those that are there: all of each."""
+    heads: dict[str, Shape] = {"pooler.dense": (d_model, d_model), "qa_outputs": (2, d_model)}
     if "classifier.bias" in found:
-        heads |= {"classifier.weight": (*found["classifier.bias"], d_model)}
-    return heads
+        heads["classifier"] = (*found["classifier.bias"], d_model)
+    shapes = {name: {f"{name}.weight": shape, f"{name}.bias": shape[:1]} for name, shape in heads.items()}
+    return {part: shape for own in shapes.values() if own.keys() & found for part, shape in own.items()}
 
 
 def _plain(name: str) -> str:

@@ -46,9 +46,9 @@ def config(encoder: BertConfig, tokenizer: Tokenizer, architecture: str) -> dict
     }
 
 
-def tokenizer_config(tokenizer: Tokenizer, max_length: int) -> dict[str, Any]:
+def tokenizer_config(tokenizer: Tokenizer, encoder: BertConfig, max_length: int) -> dict[str, Any]:
     """Of texts of so many pieces; no text may end its own sentence."""
-    segments = ["token_type_ids"] if tokenizer.marks.begin else []
+    segments = ["token_type_ids"] if tokenizer.marks.begin and encoder.n_segments > 1 else []
     mask = {} if tokenizer.marks.mask is None else {"mask_token": MASK}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",

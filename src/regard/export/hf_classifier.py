@@ -37,9 +37,8 @@ def write(task: Classify, model: nn.Module, config: ClassifierConfig, folder: Pa
         )
     save_file(hf_bert.tensors(model, encoder, HEADS), folder / WEIGHTS, metadata={"format": "pt"})
     write_json(folder / "config.json", _config(task, config, encoder))
-    write_json(
-        folder / "tokenizer_config.json", hf_bert.tokenizer_config(task.tokenizer, task.config.max_length)
-    )
+    told = hf_bert.tokenizer_config(task.tokenizer, encoder, task.config.max_length)
+    write_json(folder / "tokenizer_config.json", told)
     write_tokenizer(task.tokenizer, folder, task.config.max_length)
     (folder / "README.md").write_text(CARD, "utf-8")
 

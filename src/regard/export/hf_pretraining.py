@@ -42,9 +42,8 @@ def write(task: Pretrain, model: nn.Module, config: BertPretrainingConfig, folde
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
     told = hf_bert.config(config.encoder, task.tokenizer, ARCHITECTURE)
     write_json(folder / "config.json", told | {"tie_word_embeddings": True})
-    write_json(
-        folder / "tokenizer_config.json", hf_bert.tokenizer_config(task.tokenizer, task.config.max_length)
-    )
+    told = hf_bert.tokenizer_config(task.tokenizer, config.encoder, task.config.max_length)
+    write_json(folder / "tokenizer_config.json", told)
     write_tokenizer(task.tokenizer, folder, task.config.max_length)
     (folder / "README.md").write_text(CARD, "utf-8")
 

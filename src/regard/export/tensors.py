@@ -57,20 +57,14 @@ def opened(path: Path, plain: Callable[[str], str]) -> Iterator[Opened]:
         raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
 
 
-def refuse_others(
-    file: Opened,
-    needed: Mapping[str, Shape],
-    passed_over: re.Pattern[str],
-    heads: Mapping[str, Shape] | None = None,
-) -> None:
-    """Unless all is there that is needed, what may be there (`heads`) is as it should be, and no more is."""
-    found, heads = file.shapes, heads or {}
+def refuse_others(file: Opened, needed: Mapping[str, Shape], passed_over: re.Pattern[str]) -> None:
+    """Unless all is there that is needed, as it should be, and no more is."""
+    found = file.shapes
     wrong = [name for name in needed if found.get(name) != needed[name]]
-    wrong += [name for name in heads if found.get(name, heads[name]) != heads[name]]
     wrong += [name for name in found if name not in needed and not passed_over.fullmatch(name)]
     if wrong:
         name = wrong[0]
-        wanted = needed.get(name) or heads.get(name)
+        wanted = needed.get(name)
         if name not in found:
             fault = f"is missing, config.json asks for one of shape {wanted}"
         elif wanted is None:
