@@ -254,9 +254,7 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     rows = [Row({"text": text[:-2], "second": "a", "label": label}, "f", 1) for label in "xy"]
     pair = ClassifyPair.fit(ClassifyPairConfig.model_validate(settings), rows)
     kind = KINDS["classify_pair"]
-    told = [
-        one.kind for one in examine_pieces(cut(kind, pair, {"train": rows}), kind, 8, pair.config.tokenizer)
-    ]
+    told = [one.kind for one in examine_pieces(cut(kind, pair, {"train": rows}), kind, pair.config, None)]
     assert ("too-long" in told) == pair.encode(rows)[0].cut
 
 
