@@ -1,6 +1,7 @@
 """`regard export` and `regard import` as their user sees them."""
 
 import json
+import shutil
 from pathlib import Path
 
 from small_runs import Call
@@ -44,6 +45,17 @@ def test_what_is_no_folder_of_hugging_face(call: Call, translator: Path, home: P
         assert f"{folder}: not a folder of Hugging Face, which has a config.json" in out.stderr
     said = call("import", translator / "model", "--out", "own").stderr
     assert "model: is one of regard's already; use it as it is" in said
+
+
+def test_data_that_has_gone_is_no_reason_to_stay(call: Call, translator: Path, home: Path) -> None:
+    recipe = json.loads((translator / "recipe.json").read_text("utf-8"))
+    recipe["data"]["valid"] = ["gone.tsv"]
+    shutil.copytree(translator, home / "moved")
+    (home / "moved" / "recipe.json").write_text(json.dumps(recipe), "utf-8")
+    out = call("export", "moved", "--to", "ct2", "--out", "away")
+    assert out.exit_code == 2
+    assert "gone.tsv: no such file" in out.stderr
+    assert "with --inputs FILE" in out.stderr
 
 
 def test_an_occupied_folder_is_refused(call: Call, translator: Path, home: Path) -> None:

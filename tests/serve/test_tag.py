@@ -78,5 +78,7 @@ def test_the_page_shows_every_word_with_its_tag(names: Served, run: Path, browse
             [word, "" if tag == "O" else tag] for word, tag in zip(answer.words, answer.tags, strict=True)
         ]
         assert page.locator("#site option").count() == 3
+        style = "nodes => nodes.map(node => getComputedStyle(node).paddingInlineStart)"
+        assert {*page.locator("#output rt").evaluate_all(style)} == {"3px"}, "tags of neighbours stay apart"
     finally:
         page.close()

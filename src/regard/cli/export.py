@@ -8,7 +8,7 @@ from rich.table import Table
 from regard.cli import console
 from regard.cli.arguments import AsJson, Run
 from regard.cli.texts import file_texts, layout
-from regard.errors import RunError
+from regard.errors import DataError, RunError
 
 if TYPE_CHECKING:
     from regard.export import Report
@@ -73,7 +73,10 @@ def _given(run: Path, inputs: str | None, roles: tuple[str, ...]) -> tuple[list[
         )
     recipe = Recipe.read(path)
     files = recipe.data.valid or recipe.data.test or recipe.data.train
-    rows = islice(read_rows(files, recipe.columns(), encoding=recipe.data.encoding), MOST_TEXTS)
+    try:
+        rows = list(islice(read_rows(files, recipe.columns(), encoding=recipe.data.encoding), MOST_TEXTS))
+    except DataError as fault:
+        raise DataError(f"{fault}; or give other texts to check it on, with --inputs FILE") from None
     texts, *answers = zip(*([row.fields[role] for role in roles] for row in rows), strict=True)
     return list(texts), list(answers[0]) if answers else None
 
