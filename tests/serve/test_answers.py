@@ -137,6 +137,13 @@ def test_what_one_text_cannot_have_fails_no_other(server: Served) -> None:
         ("translate", {"text": "一", "decode": {"beam": 17}}, 422, "invalid", "less than or equal to 16"),
         (
             "translate",
+            {"text": "一", "decode": {"max_length": 1001}},
+            422,
+            "invalid",
+            "decode.max_length: Input should be less than or equal to 1000",
+        ),
+        (
+            "translate",
             {"text": "一", "decode": {"beam": "2"}},
             422,
             "invalid",

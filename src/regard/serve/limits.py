@@ -13,6 +13,7 @@ class Limits(Config):
     texts: int = Field(64, gt=0, description="texts in a request")
     characters: int = Field(5_000, gt=0, description="characters of a text")
     beam: int = Field(16, gt=0, description="hypotheses kept while searching; also answers per text")
+    pieces: int = Field(1_000, gt=0, description="pieces that a request may ask an answer to have")
     phrases: int = Field(16, gt=0, description="phrases in must_include, and in must_not")
     queue: int = Field(256, gt=0, description="texts waiting for a model; more are answered 429")
     streams: int = Field(16, gt=0, description="answers of a model being streamed at once")

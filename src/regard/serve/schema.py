@@ -23,6 +23,8 @@ Phrases = Annotated[
 TIGHTER: dict[str, Any] = {
     "beam": Annotated[int, Field(ge=1, le=LIMITS.beam)],
     "n_best": Annotated[int, Field(ge=1, le=LIMITS.beam)],
+    "min_length": Annotated[int, Field(ge=0, le=LIMITS.pieces)],
+    "max_length": Annotated[int | None, Field(ge=1, le=LIMITS.pieces)],
     "prefix": Annotated[str, StringConstraints(max_length=1_000)],
     "must_not": Phrases,
     "must_include": Phrases,
