@@ -108,7 +108,7 @@ def test_check_counts_answers_that_are_never_given(call: Call, recipe: Path) -> 
     assert told == []
     found = json.loads(call("check", recipe, *changed[:1], "task.max_answer=4", "--json").stdout)["findings"]
     told = [one["message"] for one in found if one["kind"] == "long-answer"]
-    assert "whose answer has more than task.max_answer = 4 pieces, so that it is never given" in told[0]
+    assert "whose answer has more than task.max_answer = 4 pieces, never to be given whole" in told[0]
 
 
 def test_a_context_of_white_space_is_empty(call: Call, home: Path) -> None:

@@ -133,8 +133,8 @@ def _long_answers(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Findin
     found = task.tokenizer.ids([row.fields["answer"] for row in rows])
     long = [row for row, ids in zip(rows, found, strict=True) if len(ids) > most]
     share = f"({len(long) / max(1, len(rows)):.1%})"
-    remark = f"{share} whose answer has more than task.max_answer = {most} pieces, so that it is never given"
-    return about("warning", "long-answer", split, long, remark)
+    remark = f"{share} whose answer has more than task.max_answer = {most} pieces, never to be given whole"
+    return about("warning", "long-answer", split, long, f"{remark}; raise that")
 
 
 def _length(sides: Sequence[Lengths]) -> Lengths:
