@@ -161,8 +161,8 @@ def test_what_one_text_cannot_have_fails_no_other(server: Served) -> None:
         (
             "tag",
             {"text": "a"},
-            404,
-            "unknown_model",
+            422,
+            "which_model",
             "there are: numbers (/v1/translate), films (/v1/classify)",
         ),
         ("explain", {"model": "films"}, 422, "other_fields", "text: missing; this model is asked with text"),

@@ -55,7 +55,7 @@ class Engine:
             known = ", ".join(
                 f"{lane.name} ({KINDS[lane.about['task']].path})" for lane in self.lanes.values()
             )
-            raise RefusedError(404, "unknown_model", f"no model here answers that; there are: {known}")
+            raise RefusedError(422, "which_model", f"no model here answers that; there are: {known}")
         if name is None:
             if len(able) > 1:
                 message = f"say which model: {', '.join(lane.name for lane in able)}"
