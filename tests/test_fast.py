@@ -120,7 +120,7 @@ def test_an_answer_may_be_forced_to_be_longer_than_its_source_allows() -> None:
     "decode",
     [
         {"sample": True},
-        {"prefix": "the"},
+        {"prefix": "llits"},
         {"must_not": ["fog"]},
         {"must_include": ["llits"]},
         {"no_repeat": 2},
