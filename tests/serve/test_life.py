@@ -252,13 +252,15 @@ def test_a_signal_under_load_loses_no_answer(models: list[Path], tmp_path: Path)
 
 def test_a_signal_amid_a_body(models: list[Path], tmp_path: Path) -> None:
     """What has not been asked by then is refused, and nothing is said of it."""
-    with served(models[:1], tmp_path / "log", limits={"stop_seconds": 3}) as running:
+    with served(models[:1], tmp_path / "log") as running:
         head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{running.port}\r\nContent-Length: 99\r\n"
         with socket.create_connection(("127.0.0.1", running.port)) as slow:
             slow.settimeout(10)
             slow.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
             until(lambda: running.get("/health").status == 200)
+            at = time.monotonic()
             assert running.stop() == 0
+            assert time.monotonic() - at < 5
             assert b'"code": "stopping"' in slow.recv(10_000)
     assert (tmp_path / "log").read_text() == ""
 

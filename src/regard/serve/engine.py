@@ -19,8 +19,8 @@ WEIGHT_BYTES = 12
 """Of one attention weight: as computed, as kept, and as written."""
 SCORE_BYTES = 16 * 8
 """Of one word at one place of an answer, in the 16 replays at once that measure how far to trust weights."""
-FLUSH_SECONDS = 1.0
-"""Kept of the time to stop, so that the last answers still reach their clients."""
+FLUSH_SECONDS = 1.5
+"""Kept of the time to stop, so that the last answers still reach their clients, and once more for the end."""
 
 
 class Engine:

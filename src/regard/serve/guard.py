@@ -9,6 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from regard.serve.body import Body, Receive, Scope, too_large
 from regard.serve.counts import Counts
@@ -43,6 +44,7 @@ MOST_DIGITS = 18
 class Guard:
     def __init__(self, app: App, door: Door, limits: Limits, counts: Counts, routes: frozenset[str]) -> None:
         self.app, self.door, self.limits, self.counts, self.routes = app, door, limits, counts, routes
+        self._reading: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,7 +56,7 @@ class Guard:
         except RefusedError as refusal:
             await body.discard()
             await answer.refuse(refusal)
-        except asyncio.CancelledError:  # the time to stop is over, and it has not even been asked
+        except asyncio.CancelledError:  # by a stop
             await answer.refuse(stopping())
         except Exception as fault:  # ours; what it says may hold what a user wrote
             LOG.error("fault while answering %s: %s", route, type(fault).__name__)
@@ -74,8 +76,21 @@ class Guard:
         self._check_length(headers, body)
         if scope["method"] == "POST":
             _check_kind(headers)
-        content = await body.read(self.limits.body_bytes, self.limits.body_seconds)
-        await self.app(scope, body.again(content), answer.send)
+        await self.app(scope, body.again(await self._read(body)), answer.send)
+
+    async def _read(self, body: Body) -> bytes:
+        reader = asyncio.current_task()
+        assert reader is not None
+        self._reading.add(reader)
+        try:
+            return await body.read(self.limits.body_bytes, self.limits.body_seconds)
+        finally:
+            self._reading.discard(reader)
+
+    def stop(self) -> None:
+        """What has not been asked yet will not be answered, so its end is not waited for."""
+        for reader in self._reading:
+            reader.cancel()
 
     def _check_length(self, headers: Headers, body: Body) -> None:
         """With two lengths a request is smuggled past a proxy; one beyond the limit is not waited for."""

@@ -27,7 +27,7 @@ class Limits(Config):
     wait_seconds: float = Field(60, gt=0, description="from the request to its answer; then it is given up")
     compute_seconds: float = Field(60, gt=0, description="for a batch; then its worker is started anew")
     start_seconds: float = Field(120, gt=0, description="for a worker to load its model")
-    stop_seconds: float = Field(10, gt=1, description="from the signal to the end, answers included")
+    stop_seconds: float = Field(10, gt=3, description="from the signal to the end, answers included")
 
 
 LIMITS = Limits()

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.errors import ServeError
 from regard.serve.door import Door
-from regard.serve.engine import Engine, named
+from regard.serve.engine import FLUSH_SECONDS, Engine, named
 from regard.serve.guard import Guard
 from regard.serve.http import application
 from regard.serve.limits import LIMITS, Limits
@@ -224,6 +224,7 @@ async def _serve(engine: Engine, listening: socket.socket, door: Door, ready: Ca
         ending = asyncio.create_task(engine.stop())
         await asyncio.sleep(NOTICE_SECONDS)
         listener.should_exit = True
+        guard.stop()
         await ending
         await serving
     finally:
@@ -255,6 +256,6 @@ def _uvicorn(app: Guard, limits: Limits) -> Config:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=10,
-        timeout_graceful_shutdown=int(limits.stop_seconds - 1),
+        timeout_graceful_shutdown=int(limits.stop_seconds - NOTICE_SECONDS - FLUSH_SECONDS),
         h11_max_incomplete_event_size=MOST_HEADER_BYTES,
     )
