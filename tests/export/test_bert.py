@@ -238,11 +238,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "half a pooler": (
         retensored(lambda it: it.pop("bert.pooler.dense.bias")),
-        "tensor pooler.dense.bias has shape None",
+        "tensor pooler.dense.bias is missing",
     ),
     "half a head that answers": (
         retensored(lambda it: it.update({"qa_outputs.weight": torch.ones(2, 14)})),
-        "tensor qa_outputs.bias has shape None",
+        "tensor qa_outputs.bias is missing",
     ),
     "not finite": (retensored(lambda it: it[QUERY].fill_(torch.nan)), "numbers that are not finite"),
     "integers": (retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})), "that are not finite"),
