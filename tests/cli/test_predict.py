@@ -14,7 +14,7 @@ from rich.console import Console
 
 import regard
 from regard.cli import console
-from regard.cli.predict import _answers, _write
+from regard.cli.answers import _answers, _write
 from regard.tasks.pair import Written
 from small_runs import Call
 from tiny import continuing
