@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +145,12 @@ def served(
     *options: str,
     limits: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
+    files: int | None = None,
 ) -> Iterator[Served]:
-    """`regard serve` on a free port until the end of the block; what it writes stands in `log`."""
+    """`regard serve` on a free port until the end of the block; what it writes stands in `log`.
+
+    With `files` it may have so many open at once and no more.
+    """
     command = [sys.executable, "-m", "regard", "serve", *map(str, runs), "--port", "0", *options]
     if limits is not None:
         command = [sys.executable, "-c", WITH_LIMITS, json.dumps(limits), *map(str, runs)]
@@ -155,6 +161,7 @@ def served(
             stderr=sink,
             text=True,
             env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
+            preexec_fn=files and partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files)),
         )
         try:
             assert process.stdout is not None

@@ -3,6 +3,7 @@
 import json
 import resource
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -49,6 +50,7 @@ def test_who_is_being_answered_does_not_make_way(models: list[Path], tmp_path: P
     limits = {"connections": 2, "batch_texts": 1, "queue": 400}
     with served(models[:1], tmp_path / "log", limits=limits) as running, ExitStack() as held:
         asked = [held.enter_context(open_request(running, text=sentences(30), decode=SLOW)) for _ in range(2)]
+        time.sleep(1)  # until both requests have been read; asking whether they have would take a connection
         with socket.create_connection(("127.0.0.1", running.port), timeout=20) as third:
             heard = b""
             while part := third.recv(10_000):

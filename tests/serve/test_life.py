@@ -104,7 +104,8 @@ def test_the_address_told_is_one_that_is_let_in() -> None:
 
 def test_a_missing_library_is_named(models: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "regard.serve.server", raising=False)
+    for module in ("regard.serve.server", "regard.serve.listener"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     assert "install them with: pip install 'regard[serve]'" in refusal(str(models[0]))
 
 
@@ -140,6 +141,16 @@ def test_a_full_queue_says_when_to_come_back(narrow: Served) -> None:
 def test_attention_is_admitted_by_its_bytes(narrow: Served) -> None:
     reply = narrow.post("/v1/translate", text=["一" * 16] * 4, attention=True)
     assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 80_000)
+    assert narrow.post("/v1/explain", text="一").status == 200
+
+
+def test_many_explanations_at_once_take_no_more_than_is_allowed(narrow: Served) -> None:
+    with ThreadPoolExecutor(24) as pool:
+        found = list(pool.map(lambda text: narrow.post("/v1/explain", text=text), sentences(48)))
+    told = {(reply.status, "" if reply.status == 200 else reply.code) for reply in found}
+    assert told == {(200, ""), (429, "busy")}
+    said = {reply.json["error"]["message"] for reply in found if reply.status == 429}
+    assert any("bytes of attention are waiting already (80000 at most)" in message for message in said)
     assert narrow.post("/v1/explain", text="一").status == 200
 
 

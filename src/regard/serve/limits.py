@@ -6,6 +6,9 @@ from regard.config import Config
 
 
 class Limits(Config):
+    connections: int = Field(
+        4_096, gt=0, description="open at once, as far as files may be; then idle ones are closed"
+    )
     head_seconds: float = Field(10, gt=0, description="seconds a client may take to send a request's head")
     body_bytes: int = Field(1_000_000, gt=0, description="bytes of a request's body")
     body_seconds: float = Field(30, gt=0, description="seconds a client may take to send it")

@@ -24,7 +24,7 @@ LOG = logging.getLogger("regard.serve")
 MOST_HEADER_BYTES = 16_384
 MOST_PENDING = 2048
 """Connections that the system keeps for us until we come to them."""
-AT_ONCE = 32
+AT_ONCE = 8
 """Of these taken at once, before the first of them is looked at."""
 OWN_FILES, FILES_OF_A_MODEL, LEAST_CONNECTIONS = 64, 8, 16
 
@@ -176,7 +176,7 @@ def within_files(limits: Limits, n_models: int) -> Limits:
         soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     room = limits.connections if soft == resource.RLIM_INFINITY else min(limits.connections, soft - own)
-    if room < LEAST_CONNECTIONS:
+    if room < min(LEAST_CONNECTIONS, limits.connections):
         raise ServeError(
             f"only {soft} files may be open at once here, {own + LEAST_CONNECTIONS} are needed; "
             f"raise the limit with: ulimit -n {wanted}"

@@ -1,19 +1,12 @@
 """The server's life: listen, load the models, serve, and end well when told to."""
 
 import asyncio
-import contextlib
-import logging
 import os
 import re
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import h11
-from uvicorn import Config, Server
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.errors import ServeError
 from regard.serve.door import Door
@@ -21,94 +14,15 @@ from regard.serve.engine import FLUSH_SECONDS, Engine, named
 from regard.serve.guard import Guard
 from regard.serve.http import application
 from regard.serve.limits import LIMITS, Limits
+from regard.serve.listener import MOST_PENDING, Listener, note_without_texts, within_files
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 HOST = re.compile(r"[^\s/*@]+")
 PORT = re.compile(r":\d+$")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*@?#]+", re.IGNORECASE)
-MOST_HEADER_BYTES = 16_384
 NOTICE_SECONDS = 0.5
 """From the signal on so long it still listens and says 503, so that whoever balances load sees it."""
-
-
-class Protocol(H11Protocol):
-    """What is not HTTP is refused in JSON too; who sends a head byte by byte is not waited for, nor who does
-    not read an answer, which would be kept for ever."""
-
-    _patience: asyncio.TimerHandle | None = None
-    _unread: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._patience = self._later()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._wait_for_ever()
-        elif self._patience is None:
-            self._patience = self._later()
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._expect_less(self.transport.get_write_buffer_size())
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._expect_nothing()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_for_ever()
-        self._expect_nothing()
-        super().connection_lost(exc)
-
-    @property
-    def _limits(self) -> Limits:
-        guard: Any = self.config.app
-        limits: Limits = guard.limits
-        return limits
-
-    def _later(self) -> asyncio.TimerHandle:
-        return self.loop.call_later(self._limits.head_seconds, self.transport.close)
-
-    def _expect_less(self, n_bytes: int) -> None:
-        """Than so many unread in a while, or whoever should read them has gone."""
-
-        def look() -> None:
-            left = self.transport.get_write_buffer_size()
-            if left < n_bytes:
-                self._expect_less(left)
-            else:
-                self.transport.abort()
-
-        self._unread = self.loop.call_later(self._limits.read_seconds, look)
-
-    def _expect_nothing(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def _wait_for_ever(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
-
-    def send_400_response(self, msg: str) -> None:
-        body = b'{"error": {"code": "not_http", "message": "this is not a request in HTTP/1.1"}}'
-        self.transport.write(
-            b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
-            b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-        )
-        self.transport.close()
-
-
-class Listener(Server):
-    """uvicorn, whose signals are ours: it would end by the signal instead of with 0."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def serve(
@@ -126,6 +40,7 @@ def serve(
     folders = named(runs)
     _refuse_open_door(host, key, allow_hosts)
     _refuse_unmatched(allow_hosts, allow_origins)
+    limits = within_files(limits, len(folders))
     listening = _bound(host, port)
     port = listening.getsockname()[1]
     door = Door(_names(host, port, allow_hosts), frozenset(origin.lower() for origin in allow_origins), key)
@@ -173,7 +88,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(2048)
+        listening.listen(MOST_PENDING)
     except OSError as error:
         listening.close()
         raise ServeError(
@@ -200,9 +115,7 @@ def _url(host: str, port: int, allow_hosts: Sequence[str]) -> str:
 
 
 async def _serve(engine: Engine, listening: socket.socket, door: Door, ready: Callable[[], None]) -> None:
-    logging.getLogger("uvicorn.error").setLevel(
-        logging.CRITICAL
-    )  # faults are noted by the guard, without texts
+    asyncio.get_running_loop().set_exception_handler(note_without_texts)
     stop = asyncio.Event()
     _listen_to_signals(engine, stop)
     loading = asyncio.create_task(engine.start())
@@ -216,7 +129,7 @@ async def _serve(engine: Engine, listening: socket.socket, door: Door, ready: Ca
     app = application(engine)
     routes = frozenset(getattr(route, "path", "") for route in app.routes)
     guard = Guard(app, door, engine.limits, engine.counts, routes)
-    listener = Listener(_uvicorn(guard, engine.limits))
+    listener = Listener(guard, engine.limits.stop_seconds - NOTICE_SECONDS - FLUSH_SECONDS)
     serving = asyncio.create_task(listener.serve([listening]))
     try:
         ready()
@@ -243,19 +156,3 @@ def _listen_to_signals(engine: Engine, stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, heard)
-
-
-def _uvicorn(app: Guard, limits: Limits) -> Config:
-    return Config(
-        app,
-        http=Protocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=10,
-        timeout_graceful_shutdown=int(limits.stop_seconds - NOTICE_SECONDS - FLUSH_SECONDS),
-        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
-    )
