@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.source import Column, Row
+from regard.data.columns import Column
+from regard.data.source import Row
 from regard.draft import Plan, draft, script
 from regard.draft.toml import toml
 from regard.kinds import Guess

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.source import Column, read_rows
+from regard.data.columns import Column
+from regard.data.source import read_rows
 from regard.errors import DataError
 from regard.kinds import KINDS
 from regard.sniff import MAX_SAMPLE, sniff

@@ -11,9 +11,10 @@ import torch
 from torch import nn
 
 from regard.data.batching import sorted_batches
+from regard.data.columns import Column
 from regard.data.dialogue import Turns
 from regard.data.layout import scored
-from regard.data.source import Asked, Column, read_rows, rows_of
+from regard.data.source import Asked, read_rows, rows_of
 from regard.decode import among, untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from pydantic_core import ErrorDetails
 
 from regard.config import Config
-from regard.data.source import Column
+from regard.data.columns import Column
 from regard.errors import RecipeError, did_you_mean
 from regard.models import EncodingConfig, GPTConfig, ModelConfig
 from regard.models.outline import places

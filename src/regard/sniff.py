@@ -12,17 +12,11 @@ from pathlib import Path
 from statistics import fmean, mode, quantiles
 from typing import TypeVar
 
-from regard.data import conll, parquet, semeval
+from regard.data import conll, parquet, semeval, squad
+from regard.data.columns import Column, named_like
+from regard.data.formats import aligned_cells, file_cells, file_format, file_objects
 from regard.data.lines import expand, lines, resolve
-from regard.data.source import (
-    Column,
-    aligned_cells,
-    file_cells,
-    file_format,
-    file_objects,
-    named_like,
-    read_rows,
-)
+from regard.data.source import read_rows
 from regard.errors import DataError, did_you_mean
 from regard.kinds import KINDS, Guess, Kind
 from regard.kinds.columns import MAX_LABEL_CHARS, is_label
@@ -166,14 +160,23 @@ def _object_columns(objects: Sequence[Mapping[str, object]]) -> dict[Column, lis
     held = [{key: value for key, value in row.items() if _is_held(key, value)} for row in objects]
     first = next(iter(held), {})
     shared = [key for key in first if key.isprintable() and all(key in row for row in held)]
-    return {key: [str(row[key]) for row in held] for key in shared}
+    return {key: [_shown(row[key]) for row in held] for key in shared}
 
 
 def _is_held(key: str, value: object) -> bool:
-    """Of lists only those whose name says that they are turns of a conversation."""
-    return isinstance(value, str | bool) or (
-        isinstance(value, list) and any(named_like(role, [key]) for role in ("context", "reply"))
+    """Of lists only those whose name says that they are turns of a conversation; answers of SQuAD."""
+    return (
+        isinstance(value, str | bool)
+        or squad.has_lists(value)
+        or (isinstance(value, list) and any(named_like(role, [key]) for role in ("context", "reply")))
     )
+
+
+def _shown(value: object) -> str:
+    """Of answers the first."""
+    if isinstance(value, dict):
+        return str(next(iter(value["text"] or ()), ""))
+    return str(value)
 
 
 def _cell_columns(cells: Sequence[Sequence[str]], header: bool | None) -> dict[Column, list[str]]:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from regard.data.columns import Column
 from regard.data.conll import looks_like
-from regard.data.source import Column, Row, read_rows, word_where
+from regard.data.source import Row, read_rows, word_where
 from regard.errors import DataError
 
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.data.columns import Column
 from regard.data.fingerprint import fingerprint
+from regard.data.formats import file_format
 from regard.data.lines import MAX_LINE_BYTES, SAMPLES, resolve
-from regard.data.source import Column, Row, file_format, read_rows, rows_of
+from regard.data.source import Row, read_rows, rows_of
 from regard.errors import DataError
 
 PAIR: dict[str, Column | None] = {"source": None, "target": None}

@@ -5,11 +5,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from regard.data import squad
-from regard.data.source import Column, read_rows
+from regard.data.columns import Column
+from regard.data.source import read_rows
 from regard.errors import DataError
+from regard.sniff import sniff
 
 CONTEXT = "  The fog lies on the Rhine.\n"
 COLUMNS: dict[str, Column | None] = dict.fromkeys(squad.ROLES)
@@ -129,3 +133,49 @@ def test_roles_and_columns_that_it_does_not_have(tmp_path: Path) -> None:
         list(read_rows(["train.json"], {"text": None}, base=tmp_path))
     with pytest.raises(DataError, match="the context has its place in SQuAD's files; leave out its column"):
         list(read_rows(["train.json"], {"context": "passage"}, base=tmp_path))
+
+
+def listed(folder: Path, suffix: str, *answers: Any, name: str = "answers") -> str:
+    """A table in which each of these is what a question's answers are."""
+    records = [{"id": "q", "question": "Where?", "context": CONTEXT, name: each} for each in answers]
+    path = folder / f"train{suffix}"
+    if suffix == ".parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(records), path)
+    else:
+        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path.name
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_answers_as_lists_in_a_table(tmp_path: Path, suffix: str) -> None:
+    two = {"text": ["the Rhine", "Rhine"], "answer_start": [18, 22]}
+    file = listed(tmp_path, suffix, two, {"text": [], "answer_start": []})
+    first, second = read_rows([file], COLUMNS, base=tmp_path)
+    assert (first.fields["context"], first.fields["answer"]) == (CONTEXT, "the Rhine")
+    assert squad.places(first.fields) == [(18, 27), (22, 27)]
+    assert (second.fields["answer"], squad.places(second.fields)) == ("", [])
+    (asked, _) = read_rows([file], {"question": None, "context": None}, base=tmp_path)
+    assert asked.fields == {"question": "Where?", "context": CONTEXT.strip()}
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"text": ["fog"], "answer_start": [3]}, "'fog' does not stand at character 3 of its context"),
+        ({"text": ["fog"], "answer_start": []}, "need lists .* of the same length"),
+        ({"text": ["fog"], "answer_start": ["x"]}, 'an answer needs a "text" and the number "answer_start"'),
+        ({"text": "fog", "answer_start": [6]}, "need lists .* of the same length"),
+        ({"text": ["fog"]}, "answers is an object"),
+    ],
+)
+def test_bad_lists_are_refused_by_their_line(tmp_path: Path, answers: Any, said: str) -> None:
+    listed(tmp_path, ".jsonl", answers)
+    with pytest.raises(DataError, match=rf"train\.jsonl:1: .*{said}"):
+        list(read_rows(["train.jsonl"], COLUMNS, base=tmp_path))
+
+
+def test_init_knows_answers_as_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = listed(tmp_path, ".jsonl", *[{"text": ["the Rhine"], "answer_start": [18]}] * 30)
+    found = sniff([file])
+    assert (found.task, found.columns["answer"]) == ("answer", "answers")

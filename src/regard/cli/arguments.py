@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.data.source import Column
+from regard.data.columns import Column
 from regard.errors import RecipeError
 
 Run = Annotated[

@@ -94,7 +94,7 @@ def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:
 
 def _layout(run: Path, files: list[str]) -> dict[str, Any]:
     """The test files of the run's recipe, its columns (for files of the same format) and encoding."""
-    from regard.data.source import file_format
+    from regard.data.formats import file_format
     from regard.recipe import Recipe
 
     path = run / "recipe.json"

@@ -9,15 +9,16 @@ from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.data.columns import Column
     from regard.data.dialogue import Turns
-    from regard.data.source import Asked, Column
+    from regard.data.source import Asked
 
 
 def layout(
     run: Path, file: str, roles: Sequence[str], encoding: str | None
 ) -> "tuple[dict[str, Column | None], str]":
     """The columns of these roles and the encoding, as in the run's recipe where that speaks of such files."""
-    from regard.data.source import file_format
+    from regard.data.formats import file_format
     from regard.recipe import Recipe
 
     path = run / "recipe.json"
@@ -32,8 +33,9 @@ def layout(
 def file_texts(
     file: str, columns: "dict[str, Column | None]", encoding: str, by: "Turns | None" = None
 ) -> "Iterator[Asked]":
+    from regard.data.formats import file_format
     from regard.data.lines import lines
-    from regard.data.source import file_format, read_rows
+    from regard.data.source import read_rows
 
     if file_format(file) == "text" and len(columns) == 1:
         return lines(file, encoding=encoding)
@@ -88,7 +90,7 @@ def is_blank(asked: "Asked") -> bool:
 
 def file_settings(file: str) -> dict[str, str]:
     """What is known of a file's texts: those of CoNLL are cut into words already."""
-    from regard.data.source import file_format
+    from regard.data.formats import file_format
 
     return {"split": "spaces"} if file_format(file) == "conll" else {}
 

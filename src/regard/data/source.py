@@ -4,45 +4,26 @@ The suffix decides the format (`.tsv`, `.csv`, `.jsonl`/`.ndjson`, `.json` of SQ
 conll.py and semeval.py; else it is plain text, one record per line). A path may be a pattern for many files
 (`part-*.tsv.gz`), read in the order of their names. A column is a name or a number counted from 1. A TSV or
 CSV file has a header if, and only if, some column is given by name, or a cell of its first line is the name
-of a wanted role or one of its SYNONYMS.
+of a wanted role or one of its SYNONYMS (columns.py).
 A role whose column is not given takes the column named like it; without a header, the first column that no
 other role claims. Plain text files beside one another are the columns of one table. Conversations
 (dialogue.py) are read from any of these but CoNLL; of their columns the reply may be missing.
 """
 
-import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, count, zip_longest
+from itertools import chain
 from pathlib import Path
 
 from regard.data import conll, dialogue, parquet, semeval, squad
+from regard.data.columns import Column, cell_places, column_name, named_like
 from regard.data.dialogue import Turns
 from regard.data.documents import By, documents
-from regard.data.lines import UNDECODED, Refuse, expand, lines, nearest, refuse_at_once
+from regard.data.formats import aligned_cells, file_cells, file_format, file_objects
+from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once
 from regard.errors import DataError
 
-SYNONYMS = {
-    "source": ("source", "src", "原文"),
-    "target": ("target", "tgt", "trg", "translation", "译文"),
-    "text": ("text", "sentence", "review", "document", "文本", "句子", "premise", "sentence1", "question1"),
-    "second": ("second", "hypothesis", "sentence2", "question2"),
-    "label": ("label", "labels", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
-    "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
-    "document": ("document", "article", "文章", "正文"),
-    "summary": ("summary", "abstract", "highlights", "摘要"),
-    "question": ("question", "query", "问题"),
-    "context": (
-        *("context", "passage", "paragraph", "上下文", "段落"),
-        *("history", "turns", "dialogue", "dialog", "conversation", "messages", "对话"),
-    ),
-    "answer": ("answer", "答案"),
-    "reply": ("reply", "response", "responses", "references", "回复"),
-}
-
-Column = str | int
 Asked = str | Mapping[str, str]
 """What a model is asked: a text, or where it needs several, each by its role."""
 
@@ -173,62 +154,6 @@ def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tu
     return zip(*found, strict=True)
 
 
-def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval`, `squad` or `text`, by the suffix below `.gz`."""
-    suffix = Path(path.lower().removesuffix(".gz")).suffix
-    formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-    formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}
-    return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
-
-
-def aligned_cells(
-    files: Sequence[str], texts: Sequence[Iterator[str]], refuse: Refuse = refuse_at_once
-) -> Iterator[tuple[int, list[str]]]:
-    """Line number and one cell per file, for text files that belong together line by line."""
-    for number, found in enumerate(zip_longest(*texts), 1):
-        cells = [cell for cell in found if cell is not None]
-        if len(cells) < len(files):
-            pairs = zip(found, texts, strict=True)
-            counts = [number - (cell is None) + sum(1 for _ in rest) for cell, rest in pairs]
-            longest, shortest = counts.index(max(counts)), counts.index(min(counts))
-            refuse(
-                DataError(
-                    f"{files[longest]} has {counts[longest]:,} lines but {files[shortest]} has "
-                    f"{counts[shortest]:,}: {files[longest]}:{number} is the first without a partner; "
-                    "the files must belong together line by line"
-                )
-            )
-            return
-        yield number, cells
-
-
-def file_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of each record of a TSV, CSV or plain text file, a header included."""
-    match file_format(file):
-        case "csv":
-            return _csv_cells(file, text)
-        case "tsv":
-            return ((number, line.split("\t")) for number, line in enumerate(text, 1) if line.strip(" "))
-        case _:
-            return ((number, [line]) for number, line in enumerate(text, 1))
-
-
-def _csv_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    """A record may span lines and is known by its first; `csv` bounds a field at 131,072 characters."""
-    reader = csv.reader((line + "\n" for line in text), strict=True)
-    start = 1
-    try:
-        for cells in reader:
-            if cells:
-                yield start, cells
-            start = reader.line_num + 1
-    except csv.Error as fault:
-        longer = "? A text that is longer belongs into .jsonl" if "field limit" in str(fault) else "?"
-        raise DataError(
-            f"{file}:{start}: not valid CSV ({fault}); is a quote left open or not doubled{longer}"
-        ) from fault
-
-
 _QUOTING = {
     "csv": 'a text that contains a comma must stand in "quotes"',
     "tsv": "a text cannot contain a tab",
@@ -252,7 +177,7 @@ def _table_rows(
     )
     if has_header or len(names) == 1:
         columns = _wanted(columns, names, by)
-    places = _places(file, columns, names if has_header else None)
+    places = cell_places(file, columns, names if has_header else None)
     width = max(places.values(), default=0) + 1
     most = max(width, len(names))
     for line, cells in table if has_header else chain([first], table):
@@ -287,49 +212,6 @@ def _wanted(
     return {role: column for role, column in columns.items() if not (held and role == "reply")}
 
 
-def _places(file: str, columns: Mapping[str, Column | None], header: list[str] | None) -> dict[str, int]:
-    """Role → index of its cell."""
-    taken = {column - 1 for column in columns.values() if isinstance(column, int)}
-    free = (place for place in count() if place not in taken)
-    places = {}
-    for role, column in columns.items():
-        if isinstance(column, int):
-            if column < 1:
-                raise DataError(f"{file}: column {column} for {role} does not exist; columns count from 1")
-            places[role] = column - 1
-        elif header is not None:
-            name = _name(file, role, column, header)
-            if header.count(name) > 1:
-                raise DataError(f"{file}: several columns are named {name}; give the number of the {role}")
-            places[role] = header.index(name)
-        elif column is None:
-            places[role] = next(free)
-        else:
-            raise DataError(
-                f"{file}: plain text has no column named {column}; leave out the column of {role}"
-            )
-    return places
-
-
-def file_objects(
-    file: str, text: Iterator[str], refuse: Refuse = refuse_at_once
-) -> Iterator[tuple[int, dict[str, object]]]:
-    """Line number and object of each line of a JSON lines file."""
-    for number, line in enumerate(text, 1):
-        if not line.strip():
-            continue
-        try:
-            # Numbers keep their spelling: a label 1.0 stays "1.0", and huge ones cost nothing.
-            record = json.loads(line, parse_int=str, parse_float=str)
-        except (ValueError, RecursionError) as fault:
-            refuse(DataError(f"{file}:{number}: not valid JSON ({fault})"))
-            continue
-        if not isinstance(record, dict):
-            refuse(DataError(f"{file}:{number}: each line must be a JSON object, such as {{'text': '…'}}"))
-            continue
-        yield number, record
-
-
 def _object_rows(
     file: str,
     objects: Iterable[tuple[int, dict[str, object]]],
@@ -341,7 +223,10 @@ def _object_rows(
         where = f"{file}:{line}"
         try:
             names = _names(where, columns, by, list(record))
-            fields = {role: _said(where, name, record[name], by, role) for role, name in names.items()}
+            if "answer" in names and squad.has_lists(record[names["answer"]]):
+                fields = squad.from_lists(where, *(record[names[role]] for role in squad.ROLES))
+            else:
+                fields = {role: _said(where, name, record[name], by, role) for role, name in names.items()}
         except DataError as fault:
             refuse(fault)
             continue
@@ -401,22 +286,4 @@ def _names(
     where: str, columns: Mapping[str, Column | None], by: By | Turns | None, known: Sequence[str]
 ) -> dict[str, str]:
     wanted = _wanted(columns, known, by)
-    return {role: _name(where, role, column, known) for role, column in wanted.items()}
-
-
-def _name(where: str, role: str, column: Column | None, names: Sequence[str]) -> str:
-    """The column that holds `role`: the given one, or the one named like the role."""
-    found = named_like(role, names) if column is None else column
-    if found in names and isinstance(found, str):
-        return found
-    wanted = f"column {column}" if column is not None else f"column named like {role}"
-    shown = ["".join(filter(str.isprintable, name[:40])) for name in names[:20]]
-    raise DataError(
-        f"{where}: no {wanted}; there are {', '.join(shown)}{nearest(str(column or role), shown)}"
-    )
-
-
-def named_like(role: str, names: Iterable[str]) -> str | None:
-    """The first of `names` that is the role's own name or a synonym of it."""
-    spelled = {name.lower(): name for name in names}
-    return next((spelled[name] for name in SYNONYMS.get(role, (role,)) if name in spelled), None)
+    return {role: column_name(where, role, column, known) for role, column in wanted.items()}

@@ -1,7 +1,8 @@
 """SQuAD v1.1 and v2: one JSON object that holds articles, their paragraphs, and questions about each.
 
 It is read as a whole, so its size is bounded. Contexts keep their white space, as answers are found in them
-by the number of a character; a question whose answers are not where they say is refused by its id.
+by the number of a character; a question whose answers are not where they say is refused by its id. A table
+whose questions have their answers as two lists, as Hugging Face's datasets keep SQuAD, is read the same way.
 """
 
 import gzip
@@ -111,6 +112,23 @@ def _fields(where: str, context: str, one: Any, answered: bool) -> dict[str, str
     told = [f"{start}:{end}" for start, end in dict.fromkeys(places)]
     first = context[slice(*places[0])] if places else ""
     return asked | {"answer": first, PLACES: " ".join(told)}
+
+
+def has_lists(value: object) -> bool:
+    """Answers as two lists: their texts, and where each begins."""
+    return isinstance(value, dict) and value.keys() >= {"text", "answer_start"}
+
+
+def from_lists(where: str, question: object, context: object, answers: Any) -> dict[str, str]:
+    """The fields of a row of such a table."""
+    texts, starts = answers["text"], answers["answer_start"]
+    if not (isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts)):
+        raise DataError(f'{where}: its answers need lists "text" and "answer_start" of the same length')
+    if not isinstance(context, str):
+        raise DataError(f"{where}: its context is not a text")
+    numbers = [int(start) if str(start).isdecimal() else None for start in starts]
+    pairs = [{"text": text, "answer_start": start} for text, start in zip(texts, numbers, strict=True)]
+    return _fields(where, context, {"question": question, "answers": pairs}, answered=True)
 
 
 def _place(where: str, context: str, answer: Any) -> tuple[int, int]:

@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from regard.data import squad
-from regard.data.source import Column, Row
+from regard.data.columns import Column
+from regard.data.source import Row
 from regard.errors import DataError
 from regard.kinds.columns import Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about

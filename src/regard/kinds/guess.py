@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from regard.data.source import Column, Row
+from regard.data.columns import Column
+from regard.data.source import Row
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from regard.data.source import Column, Row
+from regard.data.columns import Column
+from regard.data.source import Row
 from regard.errors import quoted
 from regard.kinds.classify import pace, sections, too_long
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts

@@ -8,9 +8,10 @@ from pydantic import BaseModel, Field
 
 from regard.data.documents import By
 from regard.data.examples import closes
+from regard.data.formats import file_format
 from regard.data.lines import expand, lines
 from regard.data.sentences import Sentences, sentences
-from regard.data.source import Row, file_format
+from regard.data.source import Row
 from regard.errors import DataError
 from regard.kinds.columns import Columns, Picked, longest_text
 from regard.kinds.finding import Finding, about

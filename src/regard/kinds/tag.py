@@ -7,7 +7,8 @@ from itertools import pairwise, product
 from pydantic import Field
 
 from regard import tags
-from regard.data.source import Column, Row, word_where
+from regard.data.columns import Column
+from regard.data.source import Row, word_where
 from regard.errors import quoted
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
