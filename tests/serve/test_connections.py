@@ -13,9 +13,8 @@ import pytest
 from regard.errors import ServeError
 from regard.serve.limits import Limits
 from regard.serve.listener import within_files
-from served import Served, open_request, sentences, served
+from served import Served, sentences, served
 
-SLOW = {"beam": 16, "min_length": 15, "no_repeat": 0}
 FEW_FILES = 128
 
 
@@ -46,25 +45,29 @@ def test_a_kept_connection_that_asks_nothing_makes_way_too(models: list[Path], t
         assert running.get("/health").status == 200
 
 
-def test_who_is_being_answered_does_not_make_way(models: list[Path], tmp_path: Path) -> None:
-    limits = {"connections": 2, "batch_texts": 1, "queue": 400}
-    with served(models[:1], tmp_path / "log", limits=limits) as running, ExitStack() as held:
-        asked = [held.enter_context(open_request(running, text=sentences(30), decode=SLOW)) for _ in range(2)]
-        time.sleep(1)  # until both requests have been read; asking whether they have would take a connection
+def test_who_asks_does_not_make_way(models: list[Path], tmp_path: Path) -> None:
+    body = json.dumps({"text": "一"}).encode()
+    with (
+        served(models[:1], tmp_path / "log", limits={"connections": 2}) as running,
+        idle(running, 2) as asking,
+    ):
+        head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost:{running.port}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        for connection in asking:
+            connection.sendall(head.encode())
+        time.sleep(1)  # until both heads have been read; asking whether they have would take a connection
         with socket.create_connection(("127.0.0.1", running.port), timeout=20) as third:
-            heard = b""
-            while part := third.recv(10_000):
-                heard += part
-        head, body = heard.split(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 429 Too Many Requests")
-        assert b"Retry-After: 1" in head
-        assert json.loads(body)["error"] == {
+            refusal = b"".join(iter(lambda: third.recv(10_000), b""))
+        told, said = refusal.split(b"\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 429 Too Many Requests")
+        assert b"Retry-After: 1" in told
+        assert json.loads(said)["error"] == {
             "code": "busy",
             "message": "too many connections are waiting already (2 at most); try again in a moment",
             "limit": 2,
         }
-        for connection in asked:
-            connection.settimeout(60)
+        for connection in asking:
+            connection.sendall(body)
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
 
 
