@@ -11,7 +11,7 @@ import torch
 
 from export.made import labeller, texts, translator
 from regard.errors import RunError
-from regard.export import export, onnx
+from regard.export import export, onnx_classifier
 from tiny import classifier, rnn, transformer
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ def test_classifiers_answer_alike(tmp_path: Path, config: Any) -> None:
 
 
 def test_a_broken_graph_is_caught_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = onnx.write_classifier
+    honest = onnx_classifier.write
 
     def dishonest(task: Any, model: Any, folder: Path) -> None:
         other = copy.deepcopy(model)
@@ -62,7 +62,7 @@ def test_a_broken_graph_is_caught_and_removed(tmp_path: Path, monkeypatch: pytes
             other.output.bias[1] += 0.5
         honest(task, other, folder)
 
-    monkeypatch.setattr(onnx, "write_classifier", dishonest)
+    monkeypatch.setattr(onnx_classifier, "write", dishonest)
     config = classifier("words", "first")
     task, model = labeller(config)
     with pytest.raises(RunError, match="does not answer as this model does"):

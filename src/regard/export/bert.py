@@ -31,6 +31,8 @@ USUAL_LENGTH = 256
 """Pieces of a text that a classifier reads, if it can."""
 ARCHITECTURE = "BertForSequenceClassification"
 """The one whose head we have too."""
+ONE_LABEL, SEVERAL_LABELS = "single_label_classification", "multi_label_classification"
+"""What config.json calls its problem_type."""
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 SIZES = {
     "d_model": "hidden_size",
