@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from export.made import labeller, texts, translator
+from export.made import asked, labeller, reader, texts, translator
 from regard.errors import RunError
 from regard.export import export, onnx_classifier
-from tiny import classifier, rnn, transformer
+from tiny import classifier, relater, rnn, transformer
 
 ROOT = Path(__file__).parents[2]
 ONE = {"n_encoder_layers": 1, "n_decoder_layers": 1}
@@ -50,6 +50,23 @@ def test_classifiers_answer_alike(tmp_path: Path, config: Any) -> None:
     task, model = labeller(config)
     report = export(task, model, config, tmp_path / "out", "onnx", texts())
     assert report.identical == 1.0
+    assert report.difference < 1e-4
+
+
+LONG = {"max_positions": 300}
+READERS: dict[str, tuple[str, Any, bool]] = {
+    "pairs, bert": ("classify_pair", classifier("bert", "pooler", **LONG), False),
+    "pairs, a bert's vocabulary": ("classify_pair", classifier("words", "mean"), True),
+    "several labels": ("multilabel", classifier("transformer", "mean"), False),
+    "relations": ("relation", relater("rnn"), True),
+}
+
+
+@pytest.mark.parametrize(("kind", "config", "berts"), READERS.values(), ids=READERS)
+def test_readers_answer_alike(tmp_path: Path, kind: str, config: Any, berts: bool) -> None:
+    task, model = reader(kind, config, berts=berts)
+    report = export(task, model, config, tmp_path / "out", "onnx", asked(kind))
+    assert (report.identical, report.n_compared) == (1.0, 24)
     assert report.difference < 1e-4
 
 

@@ -90,6 +90,9 @@ WAYS: dict[tuple[str, Goal], Way] = {
     ("translate", "onnx"): _translator_for_onnx,
     ("classify", "hf"): _classifier_for_hf,
     ("classify", "onnx"): _classifier_for_onnx,
+    ("classify_pair", "onnx"): _classifier_for_onnx,
+    ("multilabel", "onnx"): _classifier_for_onnx,
+    ("relation", "onnx"): _classifier_for_onnx,
     ("language_model", "hf"): _language_model_for_hf,
     ("pretrain", "hf"): _pretrained_for_hf,
 }
