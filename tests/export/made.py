@@ -85,7 +85,8 @@ def _fields(kind: str, one: list[str], other: list[str]) -> dict[str, str]:
         case "tag":
             return {"text": text, "tags": " ".join(_tags(one))}
         case _:
-            return {"question": f"where {other[0]}", "context": text, "answer": one[-1]}
+            answer = next((word for word in one if word in PLANTED), "")
+            return {"question": f"{other[0]} of {other[1]}", "context": text, "answer": answer}
 
 
 def _tags(words: list[str]) -> list[str]:
@@ -107,9 +108,9 @@ SHORT: dict[str, dict[str, int]] = {
     "multilabel": {"max_length": 9},
     "relation": {"max_length": 13},
     "tag": {"max_length": 8},
-    "answer": {"max_length": 14, "overlap": 3, "max_question": 2, "max_answer": 2},
+    "answer": {"max_length": 13, "overlap": 3, "max_question": 2, "max_answer": 2},
 }
-"""What is read, or read at once."""
+"""What is read, or read at once; tiny's encoders have positions for it."""
 
 
 @cache

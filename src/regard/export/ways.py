@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from regard.errors import RunError, did_you_mean
 from regard.export import (
+    answering,
     continuing,
     ct2,
     here,
@@ -15,8 +16,11 @@ from regard.export import (
     hf_gpt2,
     hf_pretraining,
     labelling,
+    onnx_answerer,
     onnx_classifier,
+    onnx_tagger,
     onnx_translator,
+    tagging,
 )
 from regard.export.parity import Engine
 from regard.models import Transformer
@@ -74,6 +78,16 @@ def _classifier_for_onnx(it: Leaving, folder: Path) -> Sides:
     return labelling.here(it.task, it.model), onnx_classifier.there(folder)
 
 
+def _tagger_for_onnx(it: Leaving, folder: Path) -> Sides:
+    onnx_tagger.write(it.task, it.model, folder)
+    return tagging.Here(it.task, it.model), onnx_tagger.there(it.task, folder)
+
+
+def _answerer_for_onnx(it: Leaving, folder: Path) -> Sides:
+    onnx_answerer.write(it.task, it.model, folder)
+    return answering.Side("regard", it.task, it.model), onnx_answerer.there(folder)
+
+
 def _language_model_for_hf(it: Leaving, folder: Path) -> Sides:
     hf_gpt2.write(it.task, it.model, it.config, folder)
     return continuing.Here(it.task, it.model), continuing.There(folder, it.task)
@@ -93,6 +107,8 @@ WAYS: dict[tuple[str, Goal], Way] = {
     ("classify_pair", "onnx"): _classifier_for_onnx,
     ("multilabel", "onnx"): _classifier_for_onnx,
     ("relation", "onnx"): _classifier_for_onnx,
+    ("tag", "onnx"): _tagger_for_onnx,
+    ("answer", "onnx"): _answerer_for_onnx,
     ("language_model", "hf"): _language_model_for_hf,
     ("pretrain", "hf"): _pretrained_for_hf,
 }
