@@ -168,9 +168,11 @@ def test_it_leaves_proven_on_its_own_words(call: Call, run: Path, home: Path) ->
     assert (told["inputs"], told["identical"]) == (7, 1.0)
     assert told["max_difference"] < 1e-4
     assert json.loads((home / "away" / "tags.json").read_text("utf-8"))["split"] == "signs"
-    result = call("export", run, "--to", "ct2")
-    assert result.exit_code == 2
-    assert "ct2: a tagger has no counterpart in CTranslate2; export to onnx" in result.stderr
+    for to, what in (("ct2", "a tagger has no"), ("hf", "a tagger with a rnn encoder has no")):
+        result = call("export", run, "--to", to)
+        assert result.exit_code == 2
+        assert f"{to}: {what} counterpart" in result.stderr
+        assert "export to onnx" in result.stderr
 
 
 def test_info_lists_the_tags(call: Call, run: Path) -> None:

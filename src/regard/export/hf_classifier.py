@@ -14,7 +14,7 @@ from torch import nn
 from regard.data.source import Asked
 from regard.errors import RunError
 from regard.export import hf_bert
-from regard.export.bert import ARCHITECTURE, HEADS, ONE_LABEL, SEVERAL_LABELS
+from regard.export.bert import CLASSIFIER, HEADS, ONE_LABEL, SEVERAL_LABELS
 from regard.export.hf import loaded
 from regard.export.labelling import Side
 from regard.export.parity import Floats
@@ -26,11 +26,11 @@ def write(task: Classify | Multilabel, model: nn.Module, config: ClassifierConfi
     encoder = hf_bert.encoder_of(config, "a classifier")
     if config.pooling != "pooler":
         raise RunError(
-            f"hf: pooling = {config.pooling!r} has no counterpart in {ARCHITECTURE}; train with "
+            f"hf: pooling = {config.pooling!r} has no counterpart in {CLASSIFIER}; train with "
             "pooling = 'pooler', or export to onnx"
         )
     told = {
-        "architectures": [ARCHITECTURE],
+        "architectures": [CLASSIFIER],
         "classifier_dropout": config.dropout,
         "problem_type": SEVERAL_LABELS if isinstance(task, Multilabel) else ONE_LABEL,
         **hf_bert.named_labels(task.labels),

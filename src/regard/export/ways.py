@@ -12,9 +12,11 @@ from regard.export import (
     ct2,
     here,
     hf,
+    hf_answerer,
     hf_classifier,
     hf_gpt2,
     hf_pretraining,
+    hf_tagger,
     labelling,
     onnx_answerer,
     onnx_classifier,
@@ -78,9 +80,19 @@ def _classifier_for_onnx(it: Leaving, folder: Path) -> Sides:
     return labelling.here(it.task, it.model), onnx_classifier.there(folder)
 
 
+def _tagger_for_hf(it: Leaving, folder: Path) -> Sides:
+    hf_tagger.write(it.task, it.model, it.config, folder)
+    return tagging.Here(it.task, it.model), hf_tagger.there(it.task, folder)
+
+
 def _tagger_for_onnx(it: Leaving, folder: Path) -> Sides:
     onnx_tagger.write(it.task, it.model, folder)
     return tagging.Here(it.task, it.model), onnx_tagger.there(it.task, folder)
+
+
+def _answerer_for_hf(it: Leaving, folder: Path) -> Sides:
+    hf_answerer.write(it.task, it.model, it.config, folder)
+    return answering.Side("regard", it.task, it.model), hf_answerer.there(folder)
 
 
 def _answerer_for_onnx(it: Leaving, folder: Path) -> Sides:
@@ -104,10 +116,14 @@ WAYS: dict[tuple[str, Goal], Way] = {
     ("translate", "onnx"): _translator_for_onnx,
     ("classify", "hf"): _classifier_for_hf,
     ("classify", "onnx"): _classifier_for_onnx,
+    ("classify_pair", "hf"): _classifier_for_hf,
     ("classify_pair", "onnx"): _classifier_for_onnx,
+    ("multilabel", "hf"): _classifier_for_hf,
     ("multilabel", "onnx"): _classifier_for_onnx,
     ("relation", "onnx"): _classifier_for_onnx,
+    ("tag", "hf"): _tagger_for_hf,
     ("tag", "onnx"): _tagger_for_onnx,
+    ("answer", "hf"): _answerer_for_hf,
     ("answer", "onnx"): _answerer_for_onnx,
     ("language_model", "hf"): _language_model_for_hf,
     ("pretrain", "hf"): _pretrained_for_hf,
