@@ -60,8 +60,5 @@ def here(task: Classify | Multilabel, model: nn.Module) -> Side[Asked]:
         found: Floats = told_BC.float().cpu().numpy()
         return found
 
-    return Side("regard", task.labels, threshold(task), logits)
-
-
-def threshold(task: Classify | Multilabel) -> float | None:
-    return task.config.threshold if isinstance(task, Multilabel) else None
+    threshold = task.config.threshold if isinstance(task, Multilabel) else None
+    return Side("regard", task.labels, threshold, logits)

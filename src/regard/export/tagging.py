@@ -81,8 +81,8 @@ class Here:
         tags_BN[batch.keep_BN] = torch.tensor(
             [tag for answer in answers for tag in answer.ids], device=tags_BN.device
         )
-        with torch.inference_mode():
-            cost_B: Tensor = self.model.crf(scores_BNC, batch.keep_BN, tags_BN)
+        with torch.inference_mode():  # sums over long sentences are too large for single precision
+            cost_B: Tensor = self.model.crf(scores_BNC.double(), batch.keep_BN, tags_BN)
         return [[*row, -cost] for row, cost in zip(told, cost_B.tolist(), strict=True)]
 
     def _scored(self, texts: Sequence[str]) -> tuple[Sentences, Tensor]:
