@@ -6,14 +6,15 @@ python tests/exports.py        # a part of `make soak`
 import argparse
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from export.made import labeller, texts, translator
+from export.made import asked, labeller, reader, texts, translator
 from regard.export import export
-from tiny import classifier, rnn, transformer
+from tiny import ENCODERS, answerer, classifier, relater, rnn, tagger, transformer
 
 SMALL = {"n_encoder_layers": 1, "n_decoder_layers": 1}
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
@@ -41,19 +42,34 @@ CLASSIFIERS: dict[str, Any] = {
         ("bert", "pooler"),
     )
 }
+READERS: dict[str, tuple[str, Any]] = {
+    f"{kind}, {encoder}{more}": (kind, made(encoder))
+    for encoder in ENCODERS
+    for kind, more, made in (
+        ("classify_pair", "", classifier),
+        ("multilabel", "", classifier),
+        ("tag", ", crf", tagger),
+        ("tag", "", partial(tagger, crf=False)),
+        ("relation", "", relater),
+        ("answer", "", answerer),
+    )
+}
 
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter).parse_args()
     torch.set_num_threads(1)
-    for name, config in (TRANSLATORS | CLASSIFIERS).items():
+    kinds = {name: ("translate", config) for name, config in TRANSLATORS.items()}
+    kinds |= {name: ("classify", config) for name, config in CLASSIFIERS.items()} | READERS
+    for name, (kind, config) in kinds.items():
         began = time.perf_counter()
-        if name in TRANSLATORS:
+        if kind == "translate":
             task, model = translator(config, decode={"beam": 1})
         else:
-            task, model = labeller(config)
+            task, model = labeller(config) if kind == "classify" else reader(kind, config)
         with tempfile.TemporaryDirectory() as folder:
-            report = export(task, model, config, Path(folder) / "out", "onnx", texts())
+            given = asked(kind) if name in READERS else texts()
+            report = export(task, model, config, Path(folder) / "out", "onnx", given)
         assert report.identical == 1.0, name
         assert report.difference < 1e-4, name
         seconds = time.perf_counter() - began

@@ -82,13 +82,28 @@ def test_what_cannot_be_asked(run: Path, tmp_path: Path) -> None:
     trained = regard.load(run)
     with pytest.raises(DataError, match="text and second are needed"):
         trained.predict("amber")
-    with pytest.raises(RunError, match="onnx: classify_pair models cannot leave yet; serve them"):
+    with pytest.raises(RunError, match="ct2: a classifier has no counterpart in CTranslate2; export to onnx"):
+        trained.export(tmp_path / "there", "ct2", [{"text": "amber", "second": "birch"}])
+    with pytest.raises(DataError, match="input 1: text and second are needed"):
         trained.export(tmp_path / "there", "onnx", ["amber"])
     result = call("predict", run, "amber")
     assert result.exit_code == 2
     assert "this model needs a text and a second; give --second TEXT, or a file" in result.stderr
     result = call("predict", run, "amber", "--context", "birch")
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_it_leaves_proven_on_a_table(run: Path, tmp_path: Path) -> None:
+    away = ("export", run, "--to", "onnx", "--out", tmp_path / "away", "--json")
+    result = call(*away, "--inputs", run.parent / "test.tsv")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["inputs"], told["identical"]) == (41, 1.0)
+    assert told["max_difference"] < 1e-4
+    (tmp_path / "lines.txt").write_text("amber\n", "utf-8")
+    result = call("export", run, "--to", "onnx", "--inputs", tmp_path / "lines.txt")
+    assert result.exit_code == 2
+    assert "plain text needs one file for each of text, second" in result.stderr
 
 
 def test_check_looks_at_both(run: Path) -> None:

@@ -178,9 +178,11 @@ def test_only_relaters_relate(tmp_path: Path) -> None:
         recipe(tmp_path, {"train": "x"}, tagger("rnn").model_dump(), "relation")
     trained = regard.train(relating(tmp_path), quiet=True)
     with pytest.raises(
-        RunError, match="onnx: relation models cannot leave yet; serve them with regard serve"
+        RunError, match="hf: a relater has no counterpart in Hugging Face's models; export to onnx"
     ):
-        trained.export(tmp_path / "away", "onnx", ["<e1>a</e1> <e2>b</e2>"])
+        trained.export(tmp_path / "away", "hf", ["<e1>a</e1> <e2>b</e2>"])
+    with pytest.raises(DataError, match="input:1: <e1> is missing; mark two entities once each"):
+        trained.export(tmp_path / "away", "onnx", ["a b"])
 
 
 def test_tags_that_mark_nothing_find_nothing(tmp_path: Path, runs: dict[str, Path]) -> None:

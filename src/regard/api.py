@@ -216,7 +216,7 @@ class Trained:
         self,
         folder: str | Path,
         to: str,
-        texts: Sequence[str],
+        texts: Sequence[Asked],
         *,
         references: Sequence[str] | None = None,
         int8: bool = False,
@@ -224,6 +224,7 @@ class Trained:
     ) -> Report:
         """Write a folder for "hf", "ct2" or "onnx", once both engines are shown to answer `texts` alike.
 
+        Texts are mappings where a task has several inputs, as in `predict`.
         `tick` hears how many texts are done; every text is done three times, and six with int8.
         """
         if isinstance(self.model, Ensemble):

@@ -1,6 +1,7 @@
-"""Import: a folder of Hugging Face as one of ours: a translator, a classifier, a GPT-2, an encoder alone."""
+"""Import: a folder of Hugging Face as one of ours: a translator, a GPT-2, a BERT with its head or without."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -9,15 +10,36 @@ from regard.encoder import of_bert
 from regard.errors import CheckpointError, RunError
 from regard.export import bert, foreign, gpt2
 from regard.export.tensors import WEIGHTS
-from regard.models import ClassifierConfig
+from regard.models import AnswererConfig, ClassifierConfig, ModelConfig, TaggerConfig
 from regard.models.outline import outline
 from regard.store import read_json, save_model
-from regard.tasks import Classify, ClassifyConfig, LanguageModel, LanguageModelConfig
+from regard.tasks import (
+    TASKS,
+    Answer,
+    AnswerConfig,
+    AnyTask,
+    ClassifyConfig,
+    ClassifyPairConfig,
+    LanguageModel,
+    LanguageModelConfig,
+    MultilabelConfig,
+    Tag,
+    TagConfig,
+    Translate,
+)
 from regard.training.checkpoint import fill
 
+BERTS: dict[str, Any] = {
+    "classify": ClassifyConfig,
+    "classify_pair": ClassifyPairConfig,
+    "multilabel": MultilabelConfig,
+    "tag": TagConfig,
+    "answer": AnswerConfig,
+}
 
-def import_folder(folder: Path, out: Path) -> bool:
-    """Whether it answers by itself, or is an encoder that something can begin with."""
+
+def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
+    """What it is asked if it answers by itself; nothing if it is an encoder that something can begin with."""
     if out.exists():
         raise RunError(f"{out}: already exists; choose another")
     path = folder / "config.json"
@@ -29,35 +51,23 @@ def import_folder(folder: Path, out: Path) -> bool:
     model_type = told.get("model_type")
     if model_type == gpt2.MODEL_TYPE:
         _save_gpt(path, gpt2.read(folder), out)
-        return True
+        return LanguageModel.inputs
     if model_type != bert.MODEL_TYPE:
         foreign.import_folder(folder, out)
-        return True
+        return Translate.inputs
     found = bert.read(folder)
-    if found.classifies:
-        _save_classifier(path, found, out)
-    else:
+    if found.task is None:
         of_bert(folder, found).save(out)
-    return found.classifies
+        return ()
+    _save_bert(path, found, found.task, out)
+    return TASKS[found.task].inputs
 
 
-def _save_classifier(path: Path, found: bert.Folder, out: Path) -> None:
-    labels = found.labels
-    kind = found.told.get("problem_type") or "single_label_classification"
-    if kind != "single_label_classification" or len(set(labels)) != len(labels) or len(labels) < 2:
-        raise CheckpointError(
-            f"{path}: a {kind} with {len(labels)} outputs; regard's classifier chooses one of two labels or "
-            "more, all different (its encoder can still be used with model.init_from)"
-        )
+def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
     try:
         usual = {"max_length": min(found.max_length, bert.USUAL_LENGTH)}
-        task_config = ClassifyConfig.model_validate(found.told.get("regard_task") or usual)
-        dropout = found.told.get("classifier_dropout")
-        config = ClassifierConfig(
-            encoder=found.config,
-            pooling="pooler",
-            dropout=found.config.dropout if dropout is None else dropout,
-        )
+        task_config = BERTS[kind].model_validate(found.told.get("regard_task") or usual)
+        config = _config(found, kind)
     except ValidationError as error:
         raise _damaged(path, error) from None
     if task_config.max_length > found.config.max_positions - 2:
@@ -65,10 +75,46 @@ def _save_classifier(path: Path, found: bert.Folder, out: Path) -> None:
             f"{path}: max_position_embeddings is {found.config.max_positions}, but texts may have "
             f"{task_config.max_length} pieces and two marks"
         )
-    task = Classify(task_config, found.tokenizer, labels)
+    task = _task(path, found, kind, task_config)
     model = outline(config, task.dims).to_empty(device="cpu")
     fill(model, found.tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, config, {})
+
+
+def _config(found: bert.Folder, kind: str) -> ModelConfig:
+    told = found.told.get("classifier_dropout")
+    common: dict[str, Any] = {
+        "encoder": found.config,
+        "dropout": found.config.dropout if told is None else told,
+    }
+    if kind == "answer":
+        return AnswererConfig(**common)
+    return (
+        TaggerConfig(**common, crf=False) if kind == "tag" else ClassifierConfig(**common, pooling="pooler")
+    )
+
+
+def _task(path: Path, found: bert.Folder, kind: str, config: Any) -> AnyTask:
+    if kind == "answer":
+        may_be_none = found.told.get(bert.MAY_BE_NONE)
+        if not isinstance(may_be_none, bool):
+            raise CheckpointError(
+                f"{path}: {bert.MAY_BE_NONE} is {may_be_none!r}, it should be true or false"
+            )
+        return Answer(config, found.tokenizer, may_be_none=may_be_none)
+    labels = found.labels
+    problem = found.told.get("problem_type") or bert.ONE_LABEL
+    known = problem in (bert.ONE_LABEL, bert.SEVERAL_LABELS)
+    if not known or len(set(labels)) != len(labels) or len(labels) < 2 or not all(labels):
+        raise CheckpointError(
+            f"{path}: a {problem} with {len(labels)} outputs; regard's models choose among two labels or "
+            "more, all different (its encoder can still be used with model.init_from)"
+        )
+    if kind == "tag":
+        split: Any = "signs" if config.split == "auto" else config.split
+        return Tag(config, found.tokenizer, labels, split)
+    task: AnyTask = TASKS[kind](config, found.tokenizer, labels)  # type: ignore[call-arg]
+    return task
 
 
 def _save_gpt(path: Path, found: gpt2.Folder, out: Path) -> None:

@@ -213,10 +213,16 @@ def test_explain_says_which_words_spoke(call: Call, run: Path, home: Path) -> No
     assert "nothing to explain: the question or the context is empty" in blank.stderr
 
 
-def test_exports_are_refused_in_a_sentence(call: Call, run: Path) -> None:
-    result = call("export", run, "--to", "onnx")
+def test_it_leaves_proven_on_questions_with_contexts(call: Call, run: Path, home: Path) -> None:
+    result = call("export", run, "--to", "onnx", "--out", "away", "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["inputs"], told["identical"]) == (21, 1.0)
+    assert told["max_difference"] < 1e-4
+    (home / "questions.tsv").write_text(f"question\tcontext\nwhere is amber?\t{CONTEXT}\n", "utf-8")
+    result = call("export", "run/model", "--to", "ct2", "--inputs", "questions.tsv")
     assert result.exit_code == 2
-    assert "onnx: answer models cannot leave yet; serve them with regard serve" in result.stderr
+    assert "ct2: an answerer has no counterpart in CTranslate2; export to onnx" in result.stderr
 
 
 def test_a_long_context_is_told(call: Call, recipe: Path, home: Path) -> None:

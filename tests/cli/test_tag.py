@@ -161,10 +161,18 @@ def test_a_transformer_shows_its_attention_too(call: Call, recipe: Path) -> None
     assert explained.main == "left-out"
 
 
-def test_exports_are_refused_in_a_sentence(call: Call, run: Path) -> None:
-    result = call("export", run, "--to", "onnx")
-    assert result.exit_code == 2
-    assert "onnx: taggers are not exported yet" in result.stderr
+def test_it_leaves_proven_on_its_own_words(call: Call, run: Path, home: Path) -> None:
+    result = call("export", run, "--to", "onnx", "--out", "away", "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["inputs"], told["identical"]) == (7, 1.0)
+    assert told["max_difference"] < 1e-4
+    assert json.loads((home / "away" / "tags.json").read_text("utf-8"))["split"] == "signs"
+    for to, what in (("ct2", "a tagger has no"), ("hf", "a tagger with a rnn encoder has no")):
+        result = call("export", run, "--to", to)
+        assert result.exit_code == 2
+        assert f"{to}: {what} counterpart" in result.stderr
+        assert "export to onnx" in result.stderr
 
 
 def test_info_lists_the_tags(call: Call, run: Path) -> None:

@@ -5,15 +5,17 @@ import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from pydantic import TypeAdapter
 from safetensors.torch import load_file, save_file
 
-from regard.data.source import Row
+from regard.data.source import Asked, Row
+from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.models import ClassifierConfig, RNNConfig, TransformerConfig
-from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
-from tiny import WORDS
+from regard.tasks import TASKS, Classify, ClassifyConfig, TaskConfig, Translate, TranslateConfig
+from tiny import PLANTED, WORDS
 
 OTHER_WORDS = tuple(word[::-1] for word in WORDS[:7])
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
@@ -58,6 +60,69 @@ def labeller(config: ClassifierConfig) -> Any:
     rows = [Row({"text": text, "label": text.split()[0][:1]}, "x", 1) for text in texts(40)]
     task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
     return task, taught(config, task, rows)
+
+
+def rows(kind: str, n: int = 40) -> list[Row]:
+    """Of a task that answers at once; every third is longer than what is read of it, or read at once."""
+    rng = random.Random(f"{kind} {n}")
+    found = []
+    for number in range(n):
+        one, other = (rng.choices(WORDS, k=rng.randint(2, 5 if number % 3 else 17)) for _ in range(2))
+        found.append(Row(_fields(kind, one, other), "x", number))
+    return found
+
+
+def _fields(kind: str, one: list[str], other: list[str]) -> dict[str, str]:
+    text, second = " ".join(one), " ".join(other)
+    match kind:
+        case "classify_pair":
+            return {"text": text, "second": second, "label": "more" if one[0] < other[0] else "less"}
+        case "multilabel":
+            return {"text": text, "label": ",".join(sorted({word[0] for word in one} & set("abcde")))}
+        case "relation":
+            marked = f"{text} <e1>{other[0]}</e1> of <e2>{other[1]}</e2> {second}"
+            return {"text": marked, "label": f"R({'e1,e2' if other[0] < other[1] else 'e2,e1'})"}
+        case "tag":
+            return {"text": text, "tags": " ".join(_tags(one))}
+        case _:
+            answer = next((word for word in one if word in PLANTED), "")
+            return {"question": f"{other[0]} of {other[1]}", "context": text, "answer": answer}
+
+
+def _tags(words: list[str]) -> list[str]:
+    """As in tiny.named."""
+    found = ["O"]
+    for word in words:
+        found.append("O" if word not in PLANTED else "B-TREE" if found[-1] == "O" else "I-TREE")
+    return found[1:]
+
+
+def asked(kind: str, n: int = 24) -> list[Asked]:
+    first, *others = TASKS[kind].inputs
+    fields = [row.fields for row in rows(kind, n)]
+    return [{role: own[role] for role in (first, *others)} if others else own[first] for own in fields]
+
+
+SHORT: dict[str, dict[str, int]] = {
+    "classify_pair": {"max_length": 10},
+    "multilabel": {"max_length": 9},
+    "relation": {"max_length": 13},
+    "tag": {"max_length": 8},
+    "answer": {"max_length": 13, "overlap": 3, "max_question": 2, "max_answer": 2},
+}
+"""What is read, or read at once; tiny's encoders have positions for it."""
+
+
+@cache
+def reader(kind: str, config: Any, *, berts: bool = False) -> Any:
+    """(task, model), not to be changed; with the marks of a BERT, or with ours."""
+    learnt_from, task = rows(kind), cast(Any, TASKS[kind])
+    given = TypeAdapter(TaskConfig).validate_python({"kind": kind, "tokenizer": TOKENIZER} | SHORT[kind])
+    words = TokenizerConfig.model_validate({"kind": "wordpiece", "vocab_size": 80, "min_frequency": 1})
+    texts = [text for row in learnt_from for role, text in row.fields.items() if role in task.inputs]
+    own = (Tokenizer.train_berts(words, texts),) if berts else ()
+    fitted = task.fit(given, learnt_from, *own)
+    return fitted, taught(config, fitted, learnt_from)
 
 
 def taught(config: Any, task: Any, rows: list[Row], steps: int = 30) -> Any:

@@ -216,8 +216,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "not a number": (edited(intermediate_size="x"), "intermediate_size: Input should be a valid integer"),
     "vocabulary": (edited(vocab_size=9), f"vocabulary has {len(PIECES)} pieces, the model in config.json 9"),
     "no vocabulary": (edited(vocab_size=None), r"the model in config\.json None"),
-    "labels": (edited(problem_type="regression"), "a regression with 3 outputs; regard's classifier chooses"),
-    "labels alike": (edited(id2label={"0": "a", "1": "a", "2": "b"}), "chooses one of two labels or more"),
+    "labels": (
+        edited(problem_type="regression"),
+        "a regression with 3 outputs; regard's models choose among",
+    ),
+    "labels alike": (edited(id2label={"0": "a", "1": "a", "2": "b"}), "choose among two labels or more"),
     "task": (edited(regard_task={"beam": 1}), "beam: Extra inputs"),
     "too long": (
         edited(regard_task={"max_length": 30}),

@@ -1,11 +1,13 @@
 """Two texts with one label: how they are read together, cut, and taken apart again."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 
 import regard
@@ -54,6 +56,17 @@ def test_a_mark_stands_after_each_text() -> None:
 def test_the_longer_one_is_cut_first(lengths: tuple[int, int], kept: tuple[int, int]) -> None:
     texts = [[*range(n)] for n in lengths]
     assert shortened(texts, 9) == [[*range(n)] for n in kept]
+
+
+@pytest.mark.parametrize("room", [8, 9])
+def test_they_are_cut_as_tokenizers_cuts_them(room: int) -> None:
+    theirs = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    theirs.enable_truncation(room, strategy="longest_first")
+    for lengths in product(range(1, room + 3), repeat=2):
+        both = theirs.encode(*("a " * n for n in lengths))
+        kept = shortened([[0] * n for n in lengths], room + 1)
+        assert [len(text) for text in kept] == [both.type_ids.count(number) for number in (0, 1)], lengths
 
 
 def test_what_says_nothing_is_not_learnt_from() -> None:

@@ -1,6 +1,6 @@
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -11,7 +11,9 @@ from regard.cli.texts import file_texts, layout
 from regard.errors import DataError, RunError
 
 if TYPE_CHECKING:
+    from regard.data.source import Asked
     from regard.export import Report
+    from regard.tasks.task import Task
 
 MOST_TEXTS = 500
 """Of the run's own data."""
@@ -29,7 +31,8 @@ def export(
     inputs: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Texts to check it on, 200 or more; by default those of the run's data."
+            metavar="FILE",
+            help="Texts to check it on, 200 or more, as predict takes; by default those of the run's data.",
         ),
     ] = None,
     int8: Annotated[
@@ -42,11 +45,11 @@ def export(
     Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
     """
     import regard
-    from regard.export import refuse_others
+    from regard.export import way
 
     trained = regard.load(run, device="cpu")
-    refuse_others(trained.task, to)
-    texts, references = _given(run, inputs, trained.task.roles)
+    way(trained.task, to)  # refused before texts are looked for
+    texts, references = _given(run, inputs, trained.task)
     folder = out or run.parent / f"{run.resolve().name}-{to}{'-int8' if int8 else ''}"
     with console.progress("checking", (6 if int8 else 3) * len(texts)) as tick:
         report = trained.export(folder, to, texts, references=references, int8=int8, tick=tick)
@@ -59,13 +62,15 @@ def export(
     console.line(f"wrote {folder}")
 
 
-def _given(run: Path, inputs: str | None, roles: tuple[str, ...]) -> tuple[list[str], list[str] | None]:
-    """Texts, and what they should become where the run's data says so."""
+def _given(
+    run: Path, inputs: str | None, task: "Task[Any, Any, Any, Any]"
+) -> "tuple[list[Asked], list[str] | None]":
+    """What to ask, and what it should become where the run's data says so."""
     from regard.data.source import read_rows
     from regard.recipe import Recipe
 
     if inputs is not None:
-        return list(map(str, file_texts(inputs, *layout(run, inputs, roles[:1], None)))), None
+        return list(file_texts(inputs, *layout(run, inputs, task.inputs, None))), None
     path = run / "recipe.json"
     if not path.is_file():
         raise RunError(
@@ -77,8 +82,13 @@ def _given(run: Path, inputs: str | None, roles: tuple[str, ...]) -> tuple[list[
         rows = list(islice(read_rows(files, recipe.columns(), encoding=recipe.data.encoding), MOST_TEXTS))
     except DataError as fault:
         raise DataError(f"{fault}; or give other texts to check it on, with --inputs FILE") from None
-    texts, *answers = zip(*([row.fields[role] for role in roles] for row in rows), strict=True)
-    return list(texts), list(answers[0]) if answers else None
+    first, *others = task.inputs
+    fields = [row.fields for row in rows]
+    texts: list[Asked] = [
+        {role: own[role] for role in task.inputs} if others else own[first] for own in fields
+    ]
+    answers = [role for role in task.roles if role not in task.inputs]
+    return texts, [own[answers[0]] for own in fields] if answers else None
 
 
 def _table(report: "Report") -> Table:

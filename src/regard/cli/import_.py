@@ -12,16 +12,17 @@ def import_(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the model.", show_default=False)],
 ) -> None:
-    """Read a model from a Hugging Face folder: a BERT, a GPT-2, or a translator that left regard.
+    """Read a model from a Hugging Face folder: a BERT, a GPT-2, or what left regard.
 
     Only safetensors, JSON and word lists are read; no code and no pickle, whatever the folder holds.
     """
     from regard.importing import import_folder
+    from regard.tasks.task import typed
 
-    answers = import_folder(folder, out)
+    inputs = import_folder(folder, out)
     console.line(f"wrote {out}")
-    if answers:
-        console.line(f'  regard predict {out} "your text"')
+    if inputs:
+        console.line(f"  regard predict {out} {typed(inputs)}")
     else:
         console.line("an encoder alone: it embeds texts, or begins a training (model.init_from)", "dim")
         console.line(f'  regard predict {out} --embed "your text"')

@@ -29,8 +29,11 @@ from regard.store import read_json
 MODEL_TYPE = "bert"
 USUAL_LENGTH = 256
 """Pieces of a text that a classifier reads, if it can."""
-ARCHITECTURE = "BertForSequenceClassification"
-"""The one whose head we have too."""
+CLASSIFIER, TAGGER = "BertForSequenceClassification", "BertForTokenClassification"
+ANSWERER = "BertForQuestionAnswering"
+"""The ones whose heads we have too."""
+ONE_LABEL, SEVERAL_LABELS = "single_label_classification", "multi_label_classification"
+"""What config.json calls its problem_type."""
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 SIZES = {
     "d_model": "hidden_size",
@@ -66,6 +69,8 @@ HEADS = {
     "output.bias": "classifier.bias",
 }
 ANSWERS = {"spans.weight": "qa_outputs.weight", "spans.bias": "qa_outputs.bias"}
+MAY_BE_NONE = "regard_may_be_none"
+"""In config.json of an answerer: whether it has learnt that a question may have no answer."""
 PASSED_OVER = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
 
 
@@ -83,10 +88,21 @@ class Folder:
     """Pieces of a text that fit between the marks, or fewer where sentence-transformers reads fewer."""
 
     @property
-    def classifies(self) -> bool:
-        """Whether it has the head of a classifier, and not of a tagger, say."""
-        told = self.told.get("architectures")
-        return isinstance(told, list) and ARCHITECTURE in told
+    def task(self) -> str | None:
+        """The kind of task whose head it has; None: what it says of it is not enough, or none of ours.
+
+        A head that tags or answers is enough if regard wrote it, with what else must be known.
+        """
+        heads, wrote = self.told.get("architectures"), self.told.get("regard_task")
+        kind = wrote.get("kind") if isinstance(wrote, dict) else None
+        for head in heads if isinstance(heads, list) else ():
+            if head == CLASSIFIER and self.told.get("problem_type") == SEVERAL_LABELS:
+                return "multilabel"
+            if head == CLASSIFIER:
+                return "classify_pair" if kind == "classify_pair" else "classify"
+            if (head, kind) in ((TAGGER, "tag"), (ANSWERER, "answer")):
+                return str(kind)
+        return None
 
 
 def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:

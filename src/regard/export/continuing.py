@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.data.source import rows_of
 from regard.data.tokenizer import Tokenizer
-from regard.export.hf import library, quietly, refuse_gaps
+from regard.export.hf import library, loaded, quietly
 from regard.export.parity import Answer
 from regard.models import GPT
 from regard.tasks import LanguageModel
@@ -67,20 +67,13 @@ class There:
     """The folder as transformers loads it, its own tokenizer included."""
 
     def __init__(self, folder: Path, task: LanguageModel) -> None:
-        self.transformers = library()
-        self.name = f"transformers {self.transformers.__version__}"
+        self.name, self.model, self.tokenizer = loaded(folder, "CausalLM")
         self.most, self.end = _most(task), task.end
-        with quietly(self.transformers):
-            self.model, loading = self.transformers.AutoModelForCausalLM.from_pretrained(
-                folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-            )
-            self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        refuse_gaps(loading)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         begun = self._begun(texts)
         given = self.tokenizer.pad({"input_ids": begun}, return_tensors="pt")
-        with torch.inference_mode(), quietly(self.transformers):
+        with torch.inference_mode(), quietly(library()):
             found = self.model.generate(
                 given["input_ids"],
                 attention_mask=given["attention_mask"],

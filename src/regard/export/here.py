@@ -1,18 +1,18 @@
-"""Our side of a comparison."""
+"""Our side of a comparison of translators."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.data.source import rows_of
 from regard.data.tokenizer import BOS, EOS
 from regard.decode import DecodeConfig
 from regard.export.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
-from regard.tasks import Classify, Translate
+from regard.tasks import Translate
 from regard.tasks.pair import Pair, Pairs
 from regard.tasks.writer import NEVER_WRITTEN
 
@@ -74,27 +74,6 @@ class Translator:
 
     def _placed(self, examples: Sequence[Pair]) -> Pairs:
         return self.task.collate(examples).to(next(self.model.parameters()).device)
-
-
-class Classifier:
-    name = "regard"
-
-    def __init__(self, task: Classify, model: nn.Module) -> None:
-        self.task, self.model = task, model
-
-    def answer(self, texts: Sequence[str]) -> list[Answer]:
-        best = self._log_probs(texts).argmax(dim=-1).tolist()
-        return [Answer(self.task.labels[index], (index,)) for index in best]
-
-    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        scores: list[list[float]] = self._log_probs(texts).tolist()
-        return scores
-
-    def _log_probs(self, texts: Sequence[str]) -> Tensor:
-        batch = self.task.collate(self.task.encode(rows_of(texts, *self.task.inputs)))
-        batch = batch.to(next(self.model.parameters()).device)
-        with torch.inference_mode():
-            return torch.log_softmax(self.model(batch.tokens_BT, batch.lengths_B).float(), dim=-1)
 
 
 class _ClosesFirst:

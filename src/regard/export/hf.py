@@ -7,7 +7,7 @@ has the one that weighs a piece more or less as ours does where answers have USU
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import save_file
@@ -135,20 +135,12 @@ class Engine:
     """The folder as transformers loads it, its own tokenizers included."""
 
     def __init__(self, folder: Path, task: Translate, search: Search) -> None:
-        transformers = library()
-        self.name = f"transformers {transformers.__version__}"
+        self.name, self.model, self.source = loaded(folder, "Seq2SeqLM")
         self.beam, self.most = search
-        with quietly(transformers):
-            self.model, loading = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-                folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-            )
-            self.source = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            self.target = self.source
-            if not task.config.joint:
-                self.target = transformers.AutoTokenizer.from_pretrained(
-                    folder / TARGET, local_files_only=True
-                )
-        refuse_gaps(loading)
+        self.target = self.source
+        if not task.config.joint:
+            with quietly(library()):
+                self.target = library().AutoTokenizer.from_pretrained(folder / TARGET, local_files_only=True)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         with torch.inference_mode():
@@ -179,6 +171,24 @@ class Engine:
         return {name: found[name] for name in ("input_ids", "attention_mask")}
 
 
+class Loaded(NamedTuple):
+    name: str
+    model: Any
+    tokenizer: Any
+
+
+def loaded(folder: Path, kind: str) -> Loaded:
+    """The folder as `AutoModelFor…` reads it, with its own tokenizer; RunError if anything is missing."""
+    transformers = library()
+    with quietly(transformers):
+        model, loading = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(
+            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    _refuse_gaps(loading)
+    return Loaded(f"transformers {transformers.__version__}", model, tokenizer)
+
+
 def library() -> Any:
     try:
         import transformers
@@ -189,7 +199,7 @@ def library() -> Any:
     return transformers
 
 
-def refuse_gaps(loading: dict[str, Any]) -> None:
+def _refuse_gaps(loading: dict[str, Any]) -> None:
     """`loading` is what transformers says that it missed, or did not expect."""
     if wrong := [f"{kind}: {key}" for kind, keys in loading.items() for key in keys if not _is_made(key)]:
         raise RunError(f"hf: transformers does not find what it expects ({wrong[0]}); please report it")

@@ -1,6 +1,7 @@
 """A folder that `AutoModelForSequenceClassification` loads: BERT with its pooler and one map on top.
 
-Only a classifier that is exactly that can leave; transformers has no BERT that pools otherwise.
+Only a classifier that is exactly that can leave; transformers has no BERT that pools otherwise. It may read
+one text or two, and give one label or several.
 """
 
 from collections.abc import Sequence
@@ -8,52 +9,55 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import nn
 
+from regard.data.source import Asked
 from regard.errors import RunError
 from regard.export import hf_bert
-from regard.export.bert import ARCHITECTURE, HEADS
-from regard.export.hf import library, quietly, refuse_gaps
-from regard.export.parity import Answer
-from regard.export.tensors import WEIGHTS
-from regard.export.tokens import write_tokenizer
-from regard.models import BertConfig, ClassifierConfig
-from regard.store import write_json
-from regard.tasks import Classify
+from regard.export.bert import CLASSIFIER, HEADS, ONE_LABEL, SEVERAL_LABELS
+from regard.export.hf import loaded
+from regard.export.labelling import Side
+from regard.export.parity import Floats
+from regard.models import ClassifierConfig
+from regard.tasks import Classify, Multilabel
 
 
-def write(task: Classify, model: nn.Module, config: ClassifierConfig, folder: Path) -> None:
-    encoder = config.encoder
-    if not isinstance(encoder, BertConfig):
-        raise RunError(
-            f"hf: a classifier with a {encoder.kind} encoder has no counterpart in Hugging Face's models; "
-            "export to onnx"
-        )
+def write(task: Classify | Multilabel, model: nn.Module, config: ClassifierConfig, folder: Path) -> None:
+    encoder = hf_bert.encoder_of(config, "a classifier")
     if config.pooling != "pooler":
         raise RunError(
-            f"hf: pooling = {config.pooling!r} has no counterpart in {ARCHITECTURE}; train with "
+            f"hf: pooling = {config.pooling!r} has no counterpart in {CLASSIFIER}; train with "
             "pooling = 'pooler', or export to onnx"
         )
-    save_file(hf_bert.tensors(model, encoder, HEADS), folder / WEIGHTS, metadata={"format": "pt"})
-    write_json(folder / "config.json", _config(task, config, encoder))
-    told = hf_bert.tokenizer_config(task.tokenizer, encoder, task.config.max_length)
-    write_json(folder / "tokenizer_config.json", told)
-    write_tokenizer(task.tokenizer, folder, task.config.max_length)
-    (folder / "README.md").write_text(CARD, "utf-8")
-
-
-def _config(task: Classify, config: ClassifierConfig, encoder: BertConfig) -> dict[str, Any]:
-    return hf_bert.config(encoder, task.tokenizer, ARCHITECTURE) | {
+    told = {
+        "architectures": [CLASSIFIER],
         "classifier_dropout": config.dropout,
-        "problem_type": "single_label_classification",
-        "id2label": {str(number): label for number, label in enumerate(task.labels)},
-        "label2id": {label: number for number, label in enumerate(task.labels)},
+        "problem_type": SEVERAL_LABELS if isinstance(task, Multilabel) else ONE_LABEL,
+        **hf_bert.named_labels(task.labels),
         "regard_task": task.config.model_dump(mode="json"),
     }
+    hf_bert.write(task, model, encoder, folder, HEADS, told, _card(task))
 
 
-CARD = """---
+def there(folder: Path) -> Side[Any]:
+    """The folder as transformers loads it, its own tokenizer included."""
+    name, model, tokenizer = loaded(folder, "SequenceClassification")
+
+    def logits(asked: Sequence[Asked]) -> Floats:
+        texts = [(one,) if isinstance(one, str) else (one["text"], one["second"]) for one in asked]
+        columns = [list(column) for column in zip(*texts, strict=True)]
+        given = tokenizer(*columns, return_tensors="pt", padding=True, truncation=True)
+        with torch.inference_mode():
+            found: Floats = model(**given).logits.numpy()
+        return found
+
+    labels = [model.config.id2label[number] for number in range(model.config.num_labels)]
+    return Side(name, labels, model.config.regard_task.get("threshold"), logits)
+
+
+def _card(task: Classify | Multilabel) -> str:
+    texts = ", ".join(f'["your {role}"]' for role in task.inputs)
+    return f"""---
 library_name: transformers
 tags: [text-classification]
 ---
@@ -64,36 +68,13 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 model = AutoModelForSequenceClassification.from_pretrained(".", local_files_only=True)
 tokenizer = AutoTokenizer.from_pretrained(".", local_files_only=True)
-inputs = tokenizer(["your text"], return_tensors="pt", padding=True, truncation=True)
-best = model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]).logits.argmax(-1)
-print([model.config.id2label[i] for i in best.tolist()])
+inputs = tokenizer({texts}, return_tensors="pt", padding=True, truncation=True)
+{SEVERAL if isinstance(task, Multilabel) else ONE}
 ```
 """
 
 
-class Engine:
-    """The folder as transformers loads it, its own tokenizer included."""
-
-    def __init__(self, folder: Path) -> None:
-        transformers = library()
-        self.name = f"transformers {transformers.__version__}"
-        with quietly(transformers):
-            self.model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-            )
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        refuse_gaps(loading)
-
-    def answer(self, texts: Sequence[str]) -> list[Answer]:
-        best = self._log_probs(texts).argmax(-1).tolist()
-        return [Answer(self.model.config.id2label[index], (index,)) for index in best]
-
-    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        scores: list[list[float]] = self._log_probs(texts).tolist()
-        return scores
-
-    def _log_probs(self, texts: Sequence[str]) -> Tensor:
-        found = self.tokenizer(list(texts), return_tensors="pt", padding=True, truncation=True)
-        with torch.inference_mode():
-            logits_BC = self.model(found["input_ids"], found["attention_mask"]).logits
-        return torch.log_softmax(logits_BC, dim=-1)
+ONE = """best = model(**inputs).logits.argmax(-1).tolist()
+print([model.config.id2label[number] for number in best])"""
+SEVERAL = """given = model(**inputs).logits.sigmoid() >= model.config.regard_task["threshold"]
+print([[model.config.id2label[number] for number in row.nonzero().flatten().tolist()] for row in given])"""

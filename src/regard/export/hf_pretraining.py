@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from regard.export import hf_bert
 from regard.export.bert import HEADS
-from regard.export.hf import library, quietly, refuse_gaps
+from regard.export.hf import loaded
 from regard.export.parity import Answer
-from regard.export.tensors import WEIGHTS
-from regard.export.tokens import write_tokenizer
 from regard.models import BertPretrainingConfig
-from regard.store import write_json
 from regard.tasks import Pretrain
 from regard.tasks.task import padded
 
@@ -38,14 +34,8 @@ OWN_HEADS = {ours: theirs for ours, theirs in HEADS.items() if ours.startswith("
 
 
 def write(task: Pretrain, model: nn.Module, config: BertPretrainingConfig, folder: Path) -> None:
-    tensors = hf_bert.tensors(model, config.encoder, OWN_HEADS)
-    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
-    told = hf_bert.config(config.encoder, task.tokenizer, ARCHITECTURE)
-    write_json(folder / "config.json", told | {"tie_word_embeddings": True})
-    told = hf_bert.tokenizer_config(task.tokenizer, config.encoder, task.config.max_length)
-    write_json(folder / "tokenizer_config.json", told)
-    write_tokenizer(task.tokenizer, folder, task.config.max_length)
-    (folder / "README.md").write_text(CARD, "utf-8")
+    told = {"architectures": [ARCHITECTURE], "tie_word_embeddings": True}
+    hf_bert.write(task, model, config.encoder, folder, OWN_HEADS, told, CARD)
 
 
 CARD = """---
@@ -102,13 +92,7 @@ def here(task: Pretrain, model: nn.Module) -> Side:
 
 def there(task: Pretrain, folder: Path) -> Side:
     """The folder as transformers loads it, its own tokenizer included."""
-    transformers = library()
-    with quietly(transformers):
-        model, loading = transformers.AutoModelForPreTraining.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
-        )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    refuse_gaps(loading)
+    name, model, tokenizer = loaded(folder, "PreTraining")
 
     def log_probs(texts: Sequence[str]) -> Tensor:
         found: Any = tokenizer(list(texts), return_tensors="pt", padding=True, truncation=True)
@@ -119,7 +103,7 @@ def there(task: Pretrain, folder: Path) -> Side:
             told = model(tokens_BT, keep_BT)
         return _joined(told.prediction_logits[rows_B, middle_B], told.seq_relationship_logits)
 
-    return Side(f"transformers {transformers.__version__}", task.tokenizer.names, log_probs)
+    return Side(name, task.tokenizer.names, log_probs)
 
 
 def _joined(told_BV: Tensor, scores_B2: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The proof of an export: both engines answer the same texts, and each says how likely our answers are.
+"""The proof of an export: both engines are asked the same, and each says how likely our answers are.
 
 What is compared is what both can be asked for: beams of the run's width that rank by probability alone, since
 every engine has a length penalty of its own. Where an answer was cut off at the longest length it is left out
@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regard.data.batching import sorted_batches
 from regard.errors import RunError
@@ -24,6 +27,11 @@ ENOUGH = 200
 BATCH_TOKENS, BATCH_ROWS = 4096, 64
 
 Tick = Callable[[int], None]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+A = TypeVar("A")
+"""What is asked: a text, or a mapping where several are read together."""
+A_contra = TypeVar("A_contra", contravariant=True)
 
 
 class Answer(NamedTuple):
@@ -33,14 +41,15 @@ class Answer(NamedTuple):
     """It did not end by itself."""
 
 
-class Engine(Protocol):
+class Engine(Protocol[A_contra]):
     """Who answers; both sides are one."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
-    def answer(self, texts: Sequence[str]) -> list[Answer]: ...
+    def answer(self, asked: Sequence[A_contra], /) -> list[Answer]: ...
 
-    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
+    def score(self, asked: Sequence[A_contra], answers: Sequence[Answer], /) -> list[list[float]]:
         """The log-probabilities of what an answer consists of, its end included; of a label, all labels'."""
 
 
@@ -94,16 +103,16 @@ class Comparison:
 
 
 def compare(
-    here: Engine, there: Engine, texts: Sequence[str], sizes: Sequence[int], tick: Tick
+    here: Engine[A], there: Engine[A], asked: Sequence[A], sizes: Sequence[int], tick: Tick
 ) -> Comparison:
-    """`tick` hears of every text three times: answered here, answered there, scored by both."""
+    """`tick` hears of everything asked three times: answered here, answered there, scored by both."""
     batches = sorted_batches([(size,) for size in sizes], BATCH_TOKENS, BATCH_ROWS)
-    ours, speed_here = _answered(here, texts, batches, tick)
-    theirs, speed_there = _answered(there, texts, batches, tick)
+    ours, speed_here = _answered(here, asked, batches, tick)
+    theirs, speed_there = _answered(there, asked, batches, tick)
     difference = 0.0
     for batch in batches:
-        asked, said = [texts[i] for i in batch], [ours[i] for i in batch]
-        told = zip(here.score(asked, said), there.score(asked, said), strict=True)
+        own, said = [asked[i] for i in batch], [ours[i] for i in batch]
+        told = zip(here.score(own, said), there.score(own, said), strict=True)
         difference = max(difference, *(_difference(*pair) for pair in told))
         tick(len(batch))
     whole = [pair for pair in zip(ours, theirs, strict=True) if not any(answer.cut for answer in pair)]
@@ -122,18 +131,18 @@ def require(found: Comparison, engine: str) -> None:
 
 
 def _answered(
-    engine: Engine, texts: Sequence[str], batches: Sequence[Sequence[int]], tick: Tick
+    engine: Engine[A], asked: Sequence[A], batches: Sequence[Sequence[int]], tick: Tick
 ) -> tuple[list[Answer], float]:
-    """In the order of the texts, and how many a second; the first batch is answered once more to warm up."""
-    engine.answer([texts[i] for i in batches[-1]])
+    """In the order asked, and how many a second; the first batch is answered once more to warm up."""
+    engine.answer([asked[i] for i in batches[-1]])
     found: dict[int, Answer] = {}
     seconds = 0.0
     for batch in batches:
         begun = time.perf_counter()
-        found |= zip(batch, engine.answer([texts[i] for i in batch]), strict=True)
+        found |= zip(batch, engine.answer([asked[i] for i in batch]), strict=True)
         seconds += time.perf_counter() - begun
         tick(len(batch))
-    return [found[i] for i in range(len(texts))], len(texts) / seconds
+    return [found[i] for i in range(len(asked))], len(asked) / seconds
 
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
@@ -141,3 +150,10 @@ def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
         return float("inf")
     gaps = [abs(a - b) for a, b in zip(ours, theirs, strict=True)]
     return max(gap if gap == gap else float("inf") for gap in chain(gaps, [0.0]))
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Over the last axis."""
+    shifted = logits - logits.max(-1, keepdims=True)
+    log_probs: Floats = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return log_probs

@@ -26,13 +26,15 @@ def write_tokenizers(task: Translate, folder: Path) -> None:
         write_tokenizer(task.target, folder / TARGET, task.config.max_length)
 
 
-def write_tokenizer(tokenizer: Tokenizer, folder: Path, most: int) -> None:
-    """Of a longer text the first `most` pieces are read."""
-    n_marks = len(tokenizer.framed(()))
-    cut = {"direction": "Right", "max_length": most + n_marks, "strategy": "LongestFirst", "stride": 0}
+def write_tokenizer(tokenizer: Tokenizer, folder: Path, most: int | None) -> None:
+    """Of a longer text the first `most` pieces are read; of two texts so many with the mark between them."""
     own_marks = bool(tokenizer.marks.begin)  # a BERT's says by itself what stands around a text
-    marked = {} if own_marks else {"post_processor": _AND_END}
-    _write_with(marked | {"truncation": cut}, tokenizer, folder / FILE)
+    changed: dict[str, Any] = {} if own_marks else {"post_processor": _AND_END}
+    if most is not None:
+        longest = most + len(tokenizer.framed(()))
+        cut = {"direction": "Right", "max_length": longest, "strategy": "LongestFirst", "stride": 0}
+        changed["truncation"] = cut
+    _write_with(changed, tokenizer, folder / FILE)
 
 
 def write_prompter(tokenizer: Tokenizer, folder: Path, *, begins: bool) -> None:
@@ -85,9 +87,13 @@ def _adds_only_marks(added: Any) -> bool:
     )
 
 
-def _template(*kinds: str) -> list[dict[str, Any]]:
-    end = {"SpecialToken": {"id": SPECIALS[EOS], "type_id": 0}}
-    return [part for kind in kinds for part in ({"Sequence": {"id": kind, "type_id": 0}}, end)]
+def _template(*texts: str) -> list[dict[str, Any]]:
+    """Each text and its end, and which of them a piece belongs to."""
+    return [
+        {kind: {"id": name, "type_id": number}}
+        for number, text in enumerate(texts)
+        for kind, name in (("Sequence", text), ("SpecialToken", SPECIALS[EOS]))
+    ]
 
 
 _AND_END = {

@@ -63,7 +63,7 @@ class Relater(nn.Module):
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """logits_BC; every row has each of the marks once."""
         states_BTD = self.encoder(tokens_BT, lengths_B)
-        rows_B = torch.arange(len(tokens_BT), device=tokens_BT.device)
+        rows_B = torch.arange(tokens_BT.shape[0], device=tokens_BT.device)
         read = [states_BTD[rows_B, (tokens_BT == mark).int().argmax(1)] for mark in self.begins]
         joined_BD = torch.cat([self.pooling(states_BTD, lengths_B), *read], dim=-1)
         hidden_BD = torch.tanh(self.hidden(self.dropout(joined_BD)))

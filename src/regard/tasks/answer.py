@@ -178,7 +178,7 @@ class Answer:
     def collate(self, examples: Sequence[Question]) -> Questions:
         return Questions.of(examples)
 
-    def _scores(self, model: nn.Module, batch: Questions) -> tuple[Tensor, Tensor]:
+    def scores(self, model: nn.Module, batch: Questions) -> tuple[Tensor, Tensor]:
         given = batch.tokens_RT, batch.lengths_R, batch.segments_RT
         if torch.is_grad_enabled():
             start_RT, end_RT = model(*given)
@@ -190,7 +190,7 @@ class Answer:
 
     def loss(self, model: nn.Module, batch: Questions) -> Loss:
         """The mean of two cross entropies: where the answer begins, and where it ends."""
-        scores = zip(self._scores(model, batch), batch.ends_R2.unbind(1), strict=True)
+        scores = zip(self.scores(model, batch), batch.ends_R2.unbind(1), strict=True)
         cost = torch.stack([F.cross_entropy(*pair, reduction="sum") for pair in scores]).mean()
         return Loss({"windows": Part(cost)}, shown={"windows": cost.detach()})
 
@@ -203,7 +203,7 @@ class Answer:
 
     def predict(self, model: nn.Module, batch: Questions, tell: Tell[Answered] = untold) -> list[Answered]:
         with torch.inference_mode():
-            start_RT, end_RT = self._scores(model, batch)
+            start_RT, end_RT = self.scores(model, batch)
             best = best_spans(start_RT, end_RT, batch.keep_RT, self.config.max_answer)
             spans_R2 = torch.stack([best.first_B, best.last_B], 1)
             told_R2 = torch.stack([best.score_B, start_RT[:, 0] + end_RT[:, 0]], 1)
@@ -239,7 +239,7 @@ class Answer:
         """Log-probabilities of where the answer begins and of where it ends."""
         told = [
             scores_RT.log_softmax(1).gather(1, at_R[:, None])
-            for scores_RT, at_R in zip(self._scores(model, batch), batch.ends_R2.unbind(1), strict=True)
+            for scores_RT, at_R in zip(self.scores(model, batch), batch.ends_R2.unbind(1), strict=True)
         ]
         return torch.cat(told, 1)
 
@@ -281,7 +281,7 @@ class Answer:
         return f"encoder layer {layer}: word → word", "text", "text"
 
     def pictures(self, model: nn.Module, batch: Questions) -> list[Picture]:
-        likely_2T = torch.cat([scores_1T.softmax(1) for scores_1T in self._scores(model, batch)])
+        likely_2T = torch.cat([scores_1T.softmax(1) for scores_1T in self.scores(model, batch)])
         title = "probability: beginning and end → each place"
         return [Picture("probabilities", title, likely_2T, "answer", "text")]
 

@@ -98,12 +98,16 @@ class LabelTally:
 
 
 def shortened(texts: Sequence[list[int]], limit: int) -> list[list[int]]:
-    """As much of one text, or of two with a mark between them, as fits: of two the longer loses first."""
+    """As much of one text, or of two with a mark between them, as fits: of two the longer loses first.
+
+    Where both lose, the one that was longer keeps the odd piece, as in `tokenizers`.
+    """
     if len(texts) == 1:
         return [texts[0][:limit]]
     first, second = texts
     room = limit - 1
-    kept = first[: max(room - len(second), room - room // 2)]
+    half = (room + (len(first) > len(second))) // 2
+    kept = first[: max(room - len(second), half)]
     return [kept, second[: room - len(kept)]]
 
 

@@ -154,7 +154,7 @@ class Tag:
     def _words(self, row: Row) -> tuple[list[str], list[str]]:
         text = row.fields["text"]
         if "tags" not in row.fields:
-            return [text[start:end] for start, end in self._places(text)], []
+            return self.words(text), []
         words, own = words_and_tags(row)
         for place, tag in enumerate(own):
             if tag not in self.index:
@@ -163,6 +163,10 @@ class Tag:
         if self.config.illegal == "refuse" and (fault := self._fault(own)) is not None:
             raise _illegal(str(self.scheme), row, own, fault)
         return words, own
+
+    def words(self, text: str) -> list[str]:
+        """Of a text without tags."""
+        return [text[start:end] for start, end in self._places(text)]
 
     def _fault(self, own: Sequence[str]) -> int | None:
         return None if self.scheme is None else tags.first_fault(self.scheme, own)
