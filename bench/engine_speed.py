@@ -57,7 +57,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[Case, dict[str, l
             folder / f"int8-{int8}", "ct2", list(lines(str(texts), encoding="utf-8"))[:200], int8=int8
         )
     found: dict[Case, dict[str, list[float]]] = {}
-    for number, (beam, int8) in product(range(options.rounds), product((1, 4), (False, True))):
+    for number, (beam, int8) in product(range(options.rounds), product(options.beams, (False, True))):
         case = found.setdefault((beam, int8), {})
         how = [str(texts), "--beam", str(beam), "--threads", str(options.threads)] + ["--int8"] * int8
         commands = {AUTO: ["auto", str(options.run), *how]}
@@ -116,6 +116,7 @@ def section(options: argparse.Namespace, rows: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = campaign(__doc__)
     parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         rows = table(measure(options, Path(folder)))

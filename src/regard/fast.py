@@ -27,8 +27,8 @@ from regard.tasks.pair import Pair, Written
 
 NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"scores", "beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
-BATCH_TOKENS = 1024
-"""Of one batch, half as many with a beam; it sorts by length and splits by itself."""
+GREEDY_TOKENS, BEAM_TOKENS, INT8_BEAM_TOKENS = 1024, 1536, 384
+"""Of one batch (docs/LOG.md); it sorts by length and splits by itself."""
 NEVER_WAIT = -1
 """For its queue to be shorter: all that is asked at once may stand in it."""
 Scored = tuple[list[str], float]
@@ -40,6 +40,7 @@ class Fast:
             raise RunError("ct2: only a Transformer that translates has a counterpart in CTranslate2")
         assert isinstance(config, TransformerConfig)
         library = ct2.library()
+        self._beam_tokens = INT8_BEAM_TOKENS if int8 else BEAM_TOKENS
         self.name = f"CTranslate2 {library.__version__}, {'int8' if int8 else 'float32'}"
         self._words, self._ids = task.source.names, {name: i for i, name in enumerate(task.target.names)}
         try:
@@ -80,8 +81,8 @@ class Fast:
                 (again[place],) = self._promised([example], limits[place] - 1, decode)
             else:  # what never goes back is found within a limit as it was found beyond it
                 answers[place] = self._told(task, example, [(found[0][0][: limits[place] - 1], math.nan)])
-        for place, promise in again.items():
-            found = self._ended(examples[place], _found(promise), limits[place] - 1)
+        cut = [(examples[place], _found(promise), limits[place] - 1) for place, promise in again.items()]
+        for place, found in zip(again, self._ended(cut), strict=True):
             answers[place] = self._told(task, examples[place], found)
         return [answers[place] for place in range(len(examples))]
 
@@ -93,7 +94,7 @@ class Fast:
     def _promised(self, examples: Sequence[Pair], limit: int, decode: DecodeConfig) -> list[Any]:
         promises: list[Any] = self._translator.translate_batch(
             [self._pieces(example) for example in examples],
-            max_batch_size=BATCH_TOKENS if decode.beam == 1 else BATCH_TOKENS // 2,
+            max_batch_size=GREEDY_TOKENS if decode.beam == 1 else self._beam_tokens,
             batch_type="tokens",
             asynchronous=True,
             beam_size=decode.beam,
@@ -107,18 +108,24 @@ class Fast:
         )
         return promises
 
-    def _ended(self, example: Pair, found: Sequence[Scored], most: int) -> list[Scored]:
+    def _ended(self, cut: Sequence[tuple[Pair, list[Scored], int]]) -> list[list[Scored]]:
         """To the score of what its own limit has cut, the probability of the end is added."""
-        ends = iter(self._log_probs(example, [pieces for pieces, _ in found if len(pieces) == most]))
-        return [(pieces, score + next(ends)[-1] if len(pieces) == most else score) for pieces, score in found]
-
-    def _log_probs(self, example: Pair, said: list[list[str]]) -> list[list[float]]:
-        """Of each piece, and of the end after them."""
-        if not said:
-            return []
-        sources = [self._pieces(example)] * len(said)
-        scored = self._translator.score_batch(sources, said, max_input_length=0)
-        return [list(whole.log_probs) for whole in scored]
+        asked = [
+            (self._pieces(example), pieces)
+            for example, found, most in cut
+            for pieces, _ in found
+            if len(pieces) == most
+        ]
+        scored = (
+            self._translator.score_batch(*map(list, zip(*asked, strict=True)), max_input_length=0)
+            if asked
+            else ()
+        )
+        ends = iter([whole.log_probs[-1] for whole in scored])
+        return [
+            [(pieces, score + next(ends) if len(pieces) == most else score) for pieces, score in found]
+            for _, found, most in cut
+        ]
 
     def _pieces(self, example: Pair) -> list[str]:
         return [self._words[i] for i in example.source.tolist()]
