@@ -11,6 +11,7 @@ from regard.api import Trained
 from regard.cli import app
 from regard.doctor import examine
 from regard.errors import DataError, RunError
+from regard.importing import import_folder
 from regard.recipe import Recipe
 from regard.sniff import sniff
 from served import served
@@ -50,9 +51,25 @@ def test_it_is_served(trained: Trained, folder: Path, tmp_path: Path) -> None:
         assert reply.json["answers"] == [trained.predict("amber birch").to_json()]
 
 
-def test_it_cannot_leave_yet(trained: Trained, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="summarize models cannot leave yet"):
-        trained.export(tmp_path / "out", "ct2", ["amber"])
+@pytest.mark.parametrize("to", ["hf", "ct2"])
+def test_it_leaves(trained: Trained, tmp_path: Path, to: str) -> None:
+    long = " ".join(["amber birch cedar"] * 300)
+    report = trained.export(tmp_path / "out", to, ["amber", "birch amber", "cedar birch amber", long])
+    assert (report.n_inputs, report.identical) == (4, 1.0)
+    assert report.difference < 1e-4
+    if to == "hf":
+        assert import_folder(tmp_path / "out", tmp_path / "back") == ("document",)
+        back = regard.load(tmp_path / "back")
+        assert back.task_config == trained.task_config
+        assert back.predict(["amber birch", long]) == trained.predict(["amber birch", long])
+
+
+def test_the_fast_engine_answers(trained: Trained, folder: Path) -> None:
+    fast = regard.load(folder / "run", engine="ct2")
+    texts = ["amber birch", "cedar amber"]
+    search = {"min_length": 2, "length_penalty": 0.0}
+    ours, theirs = (each.predict(texts, **search) for each in (trained, fast))
+    assert [answer.text for answer in theirs] == [answer.text for answer in ours]
 
 
 def test_it_answers_with_its_kind_alone(trained: Trained, folder: Path, tmp_path: Path) -> None:

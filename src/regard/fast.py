@@ -1,4 +1,5 @@
-"""CTranslate2 as the engine of a translator (`regard[fast]`): the same weights, asked for what it can do.
+"""CTranslate2 as the engine of translators and summarisers (`regard[fast]`): the same weights, asked for what
+it can do.
 
 It stops when as many hypotheses have ended as there are beams, where our search goes on while a better one
 may come, and it knows only the probability of a whole answer, not of its pieces. Its hypotheses are ranked
@@ -22,8 +23,9 @@ from regard.decode.hypothesis import normalised
 from regard.errors import RecipeError, RunError, did_you_mean
 from regard.export import ct2
 from regard.models import ModelConfig, Transformer, TransformerConfig
-from regard.tasks import AnyTask, Translate
+from regard.tasks import AnyTask
 from regard.tasks.pair import Pair, Written
+from regard.tasks.seq2seq import Seq2Seq
 
 NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"scores", "beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
@@ -36,8 +38,8 @@ Scored = tuple[list[str], float]
 
 class Fast:
     def __init__(self, task: AnyTask, model: Any, config: ModelConfig, *, int8: bool = False) -> None:
-        if not (isinstance(task, Translate) and isinstance(model, Transformer)):
-            raise RunError("ct2: only a Transformer that translates has a counterpart in CTranslate2")
+        if not (isinstance(task, Seq2Seq) and isinstance(model, Transformer)):
+            raise RunError("ct2: only a Transformer that reads and writes has a counterpart in CTranslate2")
         assert isinstance(config, TransformerConfig)
         library = ct2.library()
         self._beam_tokens = INT8_BEAM_TOKENS if int8 else BEAM_TOKENS
@@ -65,7 +67,7 @@ class Fast:
         asked = (name for name in DecodeConfig.model_fields if getattr(decode, name) != getattr(usual, name))
         return next((name for name in asked if name not in HONOURED), None)
 
-    def answers(self, task: Translate, rows: Sequence[Row]) -> list[Written]:
+    def answers(self, task: Seq2Seq[Any], rows: Sequence[Row]) -> list[Written]:
         """Of every row, in order. The longest are ready first, and are read while it does the others."""
         decode = task.config.decode
         examples = task.encode(rows)
@@ -86,7 +88,7 @@ class Fast:
             answers[place] = self._told(task, examples[place], found)
         return [answers[place] for place in range(len(examples))]
 
-    def _told(self, task: Translate, example: Pair, found: Sequence[Scored]) -> Written:
+    def _told(self, task: Seq2Seq[Any], example: Pair, found: Sequence[Scored]) -> Written:
         decode = task.config.decode
         hypotheses = [self._hypothesis(*one, decode.length_penalty) for one in found]
         return task.told(example, sorted(hypotheses, key=lambda one: -one.score)[: decode.n_best])
@@ -182,7 +184,7 @@ class Engines:
 
     def pick(self, task: AnyTask) -> tuple[Fast | None, str]:
         """CTranslate2 if it can do what the task asks, None for our own search; and who it is."""
-        if self.fast is None or not isinstance(task, Translate):
+        if self.fast is None or not isinstance(task, Seq2Seq):
             return None, f"regard ({self.hindrance})" if self.hindrance else "regard"
         own = self.fast.why_not(task.config.decode)
         if own is None:

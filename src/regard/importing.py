@@ -25,7 +25,6 @@ from regard.tasks import (
     MultilabelConfig,
     Tag,
     TagConfig,
-    Translate,
 )
 from regard.training.checkpoint import fill
 
@@ -53,8 +52,7 @@ def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
         _save_gpt(path, gpt2.read(folder), out)
         return LanguageModel.inputs
     if model_type != bert.MODEL_TYPE:
-        foreign.import_folder(folder, out)
-        return Translate.inputs
+        return foreign.import_folder(folder, out)
     found = bert.read(folder)
     if found.task is None:
         of_bert(folder, found).save(out)

@@ -19,7 +19,7 @@ from regard.export.parity import Answer
 from regard.export.plain import written_out
 from regard.export.tokens import FILE, TARGET, open_tokenizers, write_tokenizers
 from regard.models import Transformer, TransformerConfig
-from regard.tasks import Translate
+from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "swiglu": "SWISH"}
@@ -27,7 +27,7 @@ CLOSED = [[SPECIALS[i]] for i in NEVER_WRITTEN]
 
 
 def write(
-    task: Translate, model: Transformer, config: TransformerConfig, folder: Path, *, int8: bool = False
+    task: Seq2Seq[Any], model: Transformer, config: TransformerConfig, folder: Path, *, int8: bool = False
 ) -> None:
     if config.position in ("relative", "alibi"):
         raise RunError(
@@ -123,9 +123,9 @@ def _positions(own: dict[str, Tensor], config: TransformerConfig, side: str, n_p
     return torch.zeros(n_positions, config.d_model)
 
 
-def _card(task: Translate) -> str:
+def _card(task: Seq2Seq[Any]) -> str:
     target = "source" if task.config.joint else f'Tokenizer.from_file("{TARGET}/{FILE}")'
-    return f"""# A translator for CTranslate2, trained and exported with regard
+    return f"""# A model for CTranslate2, trained and exported with regard
 
 ```python
 import ctranslate2

@@ -22,9 +22,14 @@ from regard.export.twins import ACTIVATIONS, BLENDERBOT, TWINS, Twin, correspond
 from regard.models import Dims, Transformer, TransformerConfig
 from regard.models.outline import outline
 from regard.store import read_json, save_model
-from regard.tasks import Translate, TranslateConfig
+from regard.tasks import Summarize, SummarizeConfig, Translate, TranslateConfig
+from regard.tasks.seq2seq import Seq2SeqConfig
 from regard.training.checkpoint import fill
 
+TASKS: dict[str, tuple[type[Any], type[Seq2SeqConfig]]] = {
+    "translate": (Translate, TranslateConfig),
+    "summarize": (Summarize, SummarizeConfig),
+}
 POSITIONS = tuple(f"model.{stack}.embed_positions.weight" for stack in ("encoder", "decoder"))
 REQUIRED = {
     "pad_token_id": PAD,
@@ -34,7 +39,7 @@ REQUIRED = {
 }
 
 
-def import_folder(folder: Path, out: Path) -> None:
+def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
     if out.exists():
         raise RunError(f"{out}: already exists; choose another")
     given = read_json(folder / "config.json")
@@ -57,8 +62,10 @@ def import_folder(folder: Path, out: Path) -> None:
     assert isinstance(model, Transformer)
     fill(model, to_ours(foreign, config, dims), str(folder / WEIGHTS))
     task_config = _task_config(folder / "config.json", given, config, joint=dims.joint)
-    task = Translate(task_config, source, target)
+    task = TASKS[task_config.kind][0](task_config, source, target)
     save_model(out, task, task_config, model, config, {})
+    asked: tuple[str, ...] = task.inputs
+    return asked
 
 
 def _require_ours(path: Path, given: dict[str, Any]) -> None:
@@ -120,11 +127,13 @@ def _model_config(
 
 def _task_config(
     path: Path, given: dict[str, Any], config: TransformerConfig, *, joint: bool
-) -> TranslateConfig:
+) -> Seq2SeqConfig:
     """As regard wrote it beside the model; a folder without it has the usual one."""
     try:
         written = given.get("regard_task") or {"max_length": min(config.max_positions - 1, 256)}
-        task_config = TranslateConfig.model_validate(written | {"joint": joint})
+        kind = str(written.get("kind")) if isinstance(written, dict) else ""
+        _, config_of = TASKS.get(kind, TASKS["translate"])
+        task_config = config_of.model_validate(written | {"joint": joint})
     except (ValidationError, TypeError) as error:
         raise CheckpointError(f"{path}: regard_task: {_first_line(error)}") from None
     if task_config.max_length >= config.max_positions:

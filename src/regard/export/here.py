@@ -12,8 +12,8 @@ from regard.data.tokenizer import BOS, EOS
 from regard.decode import DecodeConfig
 from regard.export.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
-from regard.tasks import Translate
 from regard.tasks.pair import Pair, Pairs
+from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 
 MOST_PIECES = 200
@@ -28,7 +28,7 @@ class Search(NamedTuple):
     """Pieces, the end counted."""
 
     @classmethod
-    def of(cls, task: Translate, sizes: Sequence[int], *, greedy: bool = False) -> "Search":
+    def of(cls, task: Seq2Seq[Any], sizes: Sequence[int], *, greedy: bool = False) -> "Search":
         """The run's beam; as long as the longest source lets an answer be."""
         decode = task.config.decode
         longest = DecodeConfig(max_ratio=decode.max_ratio).limit(max(sizes))
@@ -42,7 +42,12 @@ class Translator:
     name = "regard"
 
     def __init__(
-        self, task: Translate, model: Transformer | RNNSeq2Seq, search: Search, *, closes_first: bool = False
+        self,
+        task: Seq2Seq[Any],
+        model: Transformer | RNNSeq2Seq,
+        search: Search,
+        *,
+        closes_first: bool = False,
     ) -> None:
         self.task, self.model, self.most = task, model, search.most
         self.decode = DecodeConfig(

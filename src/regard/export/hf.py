@@ -22,7 +22,7 @@ from regard.export.tokens import TARGET, write_tokenizers
 from regard.export.twins import ACTIVATIONS, Twin, to_foreign, twin_of
 from regard.models import Transformer, TransformerConfig
 from regard.store import write_json
-from regard.tasks import Translate
+from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 
 USUAL = 20
@@ -30,7 +30,14 @@ USUAL = 20
 IDS = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
 
 
-def write(task: Translate, model: Transformer, config: TransformerConfig, folder: Path) -> None:
+KINDS = {
+    "translate": ("translation", "A translator"),
+    "summarize": ("summarization", "A model that summarises"),
+}
+"""What a card calls them."""
+
+
+def write(task: Seq2Seq[Any], model: Transformer, config: TransformerConfig, folder: Path) -> None:
     twin = twin_of(config, task.dims)
     own, plain = written_out(model, config)
     tensors = to_foreign(own, plain, task.dims)
@@ -45,7 +52,7 @@ def write(task: Translate, model: Transformer, config: TransformerConfig, folder
     (folder / "README.md").write_text(_card(task), "utf-8")
 
 
-def _config(twin: Twin, task: Translate, config: TransformerConfig) -> dict[str, Any]:
+def _config(twin: Twin, task: Seq2Seq[Any], config: TransformerConfig) -> dict[str, Any]:
     sides = {
         f"{side}_{name}": value
         for side, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers))
@@ -82,7 +89,7 @@ def _config(twin: Twin, task: Translate, config: TransformerConfig) -> dict[str,
     }
 
 
-def _generation(task: Translate) -> dict[str, Any]:
+def _generation(task: Seq2Seq[Any]) -> dict[str, Any]:
     decode = task.config.decode
     return {
         **IDS,
@@ -96,7 +103,7 @@ def _generation(task: Translate) -> dict[str, Any]:
     }
 
 
-def _tokenizer_config(task: Translate) -> dict[str, Any]:
+def _tokenizer_config(task: Seq2Seq[Any]) -> dict[str, Any]:
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPECIALS, strict=True)),
@@ -108,15 +115,15 @@ def _tokenizer_config(task: Translate) -> dict[str, Any]:
     }
 
 
-def _card(task: Translate) -> str:
+def _card(task: Seq2Seq[Any]) -> str:
     target = (
         "tokenizer" if task.config.joint else f'AutoTokenizer.from_pretrained(folder, subfolder="{TARGET}")'
     )
     return f"""---
 library_name: transformers
-tags: [translation]
+tags: [{KINDS[task.kind][0]}]
 ---
-# A translator, trained and exported with regard
+# {KINDS[task.kind][1]}, trained and exported with regard
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -134,7 +141,7 @@ print(target.batch_decode(model.generate(**inputs), skip_special_tokens=True))
 class Engine:
     """The folder as transformers loads it, its own tokenizers included."""
 
-    def __init__(self, folder: Path, task: Translate, search: Search) -> None:
+    def __init__(self, folder: Path, task: Seq2Seq[Any], search: Search) -> None:
         self.name, self.model, self.source = loaded(folder, "Seq2SeqLM")
         self.beam, self.most = search
         self.target = self.source

@@ -19,11 +19,11 @@ from regard.export.parity import Answer, Floats, Ints, log_softmax
 from regard.export.tokens import open_tokenizers, write_tokenizers
 from regard.models import RNNSeq2Seq, Transformer
 from regard.store import write_json
-from regard.tasks import Translate
+from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 
 
-def write(task: Translate, model: Transformer | RNNSeq2Seq, folder: Path) -> None:
+def write(task: Seq2Seq[Any], model: Transformer | RNNSeq2Seq, folder: Path) -> None:
     from torch.export import Dim  # takes a second, and most users never export
 
     graph = exportable(model)
@@ -119,7 +119,7 @@ class Engine:
                 break
 
 
-CARD = """# A translator for ONNX Runtime, trained and exported with regard
+CARD = """# A model for ONNX Runtime, trained and exported with regard
 
 read.onnx takes `tokens` (batch × source, padded with 0) and `lengths` and gives the state of the decoder.
 step.onnx takes `last` (at first `begin` of regard.json), `lengths` and that state; it gives `logits` and, as

@@ -13,13 +13,13 @@ from regard.data.foreign import MAX_FILE_BYTES
 from regard.data.tokenizer import EOS, Tokenizer
 from regard.data.vocabulary import SPECIALS
 from regard.errors import CheckpointError
-from regard.tasks import Translate
+from regard.tasks.seq2seq import Seq2Seq
 
 FILE = "tokenizer.json"
 TARGET = "target"
 
 
-def write_tokenizers(task: Translate, folder: Path) -> None:
+def write_tokenizers(task: Seq2Seq[Any], folder: Path) -> None:
     write_tokenizer(task.source, folder, task.config.max_length)
     if not task.config.joint:
         (folder / TARGET).mkdir()
