@@ -3,13 +3,14 @@ it can do.
 
 It stops when as many hypotheses have ended as there are beams, where our search goes on while a better one
 may come, and it knows only the probability of a whole answer, not of its pieces. Its hypotheses are ranked
-here, by the length penalty of the recipe. It has one limit for all texts of a call: an answer that is longer
-than its own text allows is searched for again, or cut there where no scores are wanted.
+here, by the length penalty of the recipe. It has one limit for all texts of a call, so texts of about one
+length are asked for together; an answer that is longer than its own text allows is searched for again, or
+cut there where no scores are wanted.
 """
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ NAMES = ("builtin", "ct2", "auto")
 HONOURED = {"scores", "beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
 GREEDY_TOKENS, BEAM_TOKENS, INT8_BEAM_TOKENS = 1024, 1536, 384
 """Of one batch (docs/LOG.md); it sorts by length and splits by itself."""
+TOGETHER = 96
+"""Texts that are asked for in one call, at least: it has one limit, so texts of one length go together."""
 NEVER_WAIT = -1
 """For its queue to be shorter: all that is asked at once may stand in it."""
 Scored = tuple[list[str], float]
@@ -71,20 +74,30 @@ class Fast:
         """Of every row, in order. The longest are ready first, and are read while it does the others."""
         decode = task.config.decode
         examples = task.encode(rows)
-        limits = [task.writer.limit(len(example.source), decode) for example in examples]
-        promises = self._promised(examples, max(limits), decode)
+        most = [task.writer.limit(len(example.source), decode) - 1 for example in examples]
+        promises = {
+            place: (promise, most[group[0]])
+            for group in _alike(most)
+            for place, promise in zip(
+                group, self._promised([examples[at] for at in group], most[group[0]], decode), strict=True
+            )
+        }
         answers: dict[int, Written] = {}
+        cut: dict[int, list[Scored]] = {}
         again: dict[int, Any] = {}
-        for place in sorted(range(len(examples)), key=lambda place: -len(examples[place].source)):
-            example, found = examples[place], _found(promises[place])
-            if all(len(pieces) < limits[place] for pieces, _ in found):
-                answers[place] = self._told(task, example, found)
-            elif _is_scored(decode):  # while it does the others
-                (again[place],) = self._promised([example], limits[place] - 1, decode)
+        for place, (promise, asked) in promises.items():
+            example, found = examples[place], _found(promise)
+            longest = max(len(pieces) for pieces, _ in found)
+            if longest > most[place] and _is_scored(decode):  # while it does the others
+                (again[place],) = self._promised([example], most[place], decode)
+            elif longest == asked == most[place] and _is_scored(decode):
+                cut[place] = found
             else:  # what never goes back is found within a limit as it was found beyond it
-                answers[place] = self._told(task, example, [(found[0][0][: limits[place] - 1], math.nan)])
-        cut = [(examples[place], _found(promise), limits[place] - 1) for place, promise in again.items()]
-        for place, found in zip(again, self._ended(cut), strict=True):
+                within = [(pieces[: most[place]], score) for pieces, score in found]
+                answers[place] = self._told(task, example, within)
+        cut |= {place: _found(promise) for place, promise in again.items()}
+        ended = self._ended([(examples[place], found, most[place]) for place, found in cut.items()])
+        for place, found in zip(cut, ended, strict=True):
             answers[place] = self._told(task, examples[place], found)
         return [answers[place] for place in range(len(examples))]
 
@@ -135,6 +148,18 @@ class Fast:
     def _hypothesis(self, pieces: Sequence[str], log_prob: float, length_penalty: float) -> Hypothesis:
         ids = tuple(self._ids[piece] for piece in pieces)
         return Hypothesis(ids, log_prob, normalised(log_prob, len(ids) + 1, length_penalty))
+
+
+def _alike(most: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts, the longest first, whose answers may be about as long; enough of them for a batch."""
+    group: list[int] = []
+    for place in sorted(range(len(most)), key=lambda place: -most[place]):
+        if len(group) >= TOGETHER and most[place] != most[group[-1]]:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
 
 
 def _is_scored(decode: DecodeConfig) -> bool:
