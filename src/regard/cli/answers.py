@@ -33,7 +33,7 @@ def write_answers(
     json: bool,
 ) -> None:
     """`given` has the texts of a file or of standard input, for the roles that are not in `about`."""
-    from regard.data.source import file_format
+    from regard.data.formats import file_format
 
     left = [role for role in trained.task.inputs if role not in about]
     if file is None or file_format(file) == "text":

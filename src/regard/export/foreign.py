@@ -23,10 +23,9 @@ from regard.models import Dims, Transformer, TransformerConfig
 from regard.models.outline import outline
 from regard.store import read_json, save_model
 from regard.tasks import Summarize, SummarizeConfig, Translate, TranslateConfig
-from regard.tasks.seq2seq import Seq2SeqConfig
 from regard.training.checkpoint import fill
 
-TASKS: dict[str, tuple[type[Any], type[Seq2SeqConfig]]] = {
+TASKS: dict[str, tuple[type[Any], type[TranslateConfig | SummarizeConfig]]] = {
     "translate": (Translate, TranslateConfig),
     "summarize": (Summarize, SummarizeConfig),
 }
@@ -127,7 +126,7 @@ def _model_config(
 
 def _task_config(
     path: Path, given: dict[str, Any], config: TransformerConfig, *, joint: bool
-) -> Seq2SeqConfig:
+) -> TranslateConfig | SummarizeConfig:
     """As regard wrote it beside the model; a folder without it has the usual one."""
     try:
         written = given.get("regard_task") or {"max_length": min(config.max_positions - 1, 256)}
