@@ -28,8 +28,6 @@ from regard.tasks.writer import NEVER_WRITTEN
 USUAL = 20
 """Pieces of an answer."""
 IDS = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
-
-
 KINDS = {
     "translate": ("translation", "A translator"),
     "summarize": ("summarization", "A model that summarises"),
