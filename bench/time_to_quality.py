@@ -63,6 +63,8 @@ def _lines(command: list[str], options: argparse.Namespace) -> Iterator[Validati
         for line in process.stdout:
             if line.startswith("{"):
                 yield json.loads(line)
+    if process.returncode:
+        raise SystemExit(f"a tool failed with {process.returncode}: see above")
 
 
 def alone(options: argparse.Namespace) -> None:

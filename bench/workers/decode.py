@@ -93,7 +93,7 @@ def main() -> None:
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         batches = [order[at : at + options.batch] for at in range(0, len(order), options.batch)]
     for batch in batches[-2:]:
-        translate([texts[at] for at in batch[-64:]])
+        translate([texts[at] for at in batch])
     began, answers = time.perf_counter(), {}
     for batch in batches:
         answers |= zip(batch, translate([texts[at] for at in batch]), strict=True)

@@ -62,7 +62,7 @@ def main() -> None:
                 raise KeyboardInterrupt  # which JoeyNMT expects of its users
 
     config = yaml.safe_load(options.config.read_text("utf-8"))
-    config["training"]["validation_freq"] = options.every
+    config["training"] |= {"validation_freq": options.every, "logging_freq": options.every}
     config["model_dir"] = str(options.folder)
     config["data"] |= {"train": str(options.corpus / "train"), "dev": str(options.corpus / "val")}
     for side in ("src", "trg"):

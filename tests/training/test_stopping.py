@@ -107,3 +107,27 @@ def test_signals_are_given_back(listening: Stop) -> None:
     assert signal.getsignal(signal.SIGTERM) == listening._hear
     with pytest.raises(Interrupted, match="SIGTERM"):
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_that_c_code_made_an_error_of_is_still_a_signal() -> None:
+    def determine_a_shape() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except Interrupted:
+            raise ValueError("could not determine the shape") from None
+
+    with pytest.raises(Interrupted) as stopped, Stop().listening():
+        determine_a_shape()
+    assert stopped.value.signum == signal.SIGTERM
+    assert isinstance(stopped.value.__cause__, ValueError)
+
+
+def test_an_error_after_a_deferred_signal_stays_an_error() -> None:
+    stop = Stop()
+
+    def save() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"), stop.listening(), stop.deferred():
+        save()

@@ -27,6 +27,7 @@ class Interrupted(KeyboardInterrupt):
 class Stop:
     heard: int | None = None
     deferring: bool = False
+    thrown: Interrupted | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -37,6 +38,10 @@ class Stop:
         before = {signum: signal.signal(signum, self._hear) for signum in SIGNALS}
         try:
             yield
+        except Exception as error:
+            if self.thrown is None:
+                raise
+            raise self.thrown from error  # C code it met on its way up had made it an error of its own
         finally:
             for signum, handler in before.items():
                 signal.signal(signum, handler)
@@ -57,4 +62,5 @@ class Stop:
     def _hear(self, signum: int, frame: FrameType | None) -> None:
         again, self.heard = self.heard is not None, signum
         if again or not self.deferring:
-            raise Interrupted(signum)
+            self.thrown = Interrupted(signum)
+            raise self.thrown
