@@ -120,7 +120,7 @@ SECTIONS = (
         TransformerConfig,
         "For `translate`, `summarize` and `dialogue`. "
         "It also has every setting of a layer, in the next table.",
-        ("preset", "n_encoder_layers", "n_decoder_layers", "tie_embeddings"),
+        ("preset", "n_encoder_layers", "n_decoder_layers", "tie_embeddings", "copies"),
     ),
     Section(
         "A Transformer layer",

@@ -29,6 +29,8 @@ TRANSLATORS: dict[str, Any] = {
     **{f"rnn, {cell}": rnn(cell=cell) for cell in ("rnn", "lstm", "gru")},
     **{f"rnn, {kind}": rnn(attention=kind) for kind in ("none", "dot", "scaled_dot", "general")},
     "rnn, luong": rnn(attention="general", order="luong"),
+    "transformer, copying": transformer(copies=True, **SMALL),
+    "rnn, copying": rnn(copies=True),
 }
 CLASSIFIERS: dict[str, Any] = {
     f"classifier, {kind}, {pooling}": classifier(
@@ -64,7 +66,7 @@ def main() -> None:
     for name, (kind, config) in kinds.items():
         began = time.perf_counter()
         if kind == "translate":
-            task, model = translator(config, decode={"beam": 1})
+            task, model = translator(config, joint=config.copies, decode={"beam": 1})
         else:
             task, model = labeller(config) if kind == "classify" else reader(kind, config)
         with tempfile.TemporaryDirectory() as folder:

@@ -260,6 +260,14 @@ def test_rotary_positions_need_pairs() -> None:
         Recipe.parse(changed(TRANSLATE, "model", {"kind": "rnn_seq2seq", "d_hidden": 7}))
 
 
+@pytest.mark.parametrize("kind", ["transformer", "rnn_seq2seq"])
+def test_only_one_vocabulary_can_be_copied_from(kind: str) -> None:
+    copying = changed(changed(TRANSLATE, "model.kind", kind), "model.copies", True)
+    with pytest.raises(RecipeError, match=r"model\.copies: .* set task\.joint = true"):
+        Recipe.parse(copying)
+    Recipe.parse(changed(copying, "task.joint", True))
+
+
 @pytest.mark.parametrize(("recipe", "place"), [(TRANSLATE, "model"), (CLASSIFY, "model.encoder")])
 def test_learned_positions_must_reach_as_far_as_the_texts(recipe: dict[str, Any], place: str) -> None:
     """A text of max_length pieces has an end, too."""

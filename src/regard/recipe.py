@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from regard.config import Config
 from regard.data.columns import Column
 from regard.errors import RecipeError, did_you_mean
-from regard.models import EncodingConfig, GPTConfig, ModelConfig
+from regard.models import EncodingConfig, GPTConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig, longest
 from regard.training.config import TrainConfig
@@ -80,6 +80,7 @@ class Recipe(Config):
                 "raise the one or lower the other (learned positions end there)"
             )
         self._layers_fit()
+        self._can_copy()
         roles = TASKS[self.task.kind].roles
         for role in self.data.columns:
             if role not in roles:
@@ -106,6 +107,14 @@ class Recipe(Config):
             raise ValueError("model.lora: changes the layers of a trained encoder; give model.init_from")
         if model.lora is not None and train.shard:
             raise ValueError("model.lora: changes are few and are not split; leave train.shard = false")
+
+    def _can_copy(self) -> None:
+        if not isinstance(self.model, TransformerConfig | RNNConfig) or not self.model.copies:
+            return
+        if not getattr(self.task, "joint", False):
+            raise ValueError(
+                "model.copies: what is copied must mean the same on both sides; set task.joint = true"
+            )
 
     def _told_elsewhere(self, setting: str) -> bool:
         """Whether a setting of the layers is that of the folder in `init_from`, which has yet to be read."""

@@ -45,8 +45,8 @@ MAY_IMPORT = {
     "recipe": "models tasks training.config data config errors",
     "report": "training.journal lock durable plain errors",
     "store": "models tasks training.checkpoint durable plain errors __version__",
-    "export": "models layers.recurrent attention store tasks decode data durable training.checkpoint config"
-    " errors",
+    "export": "models layers.recurrent layers.copying attention store tasks decode data durable"
+    " training.checkpoint config errors",
     "encoder": "store export models layers.pooling data training.checkpoint durable errors __version__",
     "importing": "encoder export store models tasks training.checkpoint config errors",
     "decoder": "store export models data errors",

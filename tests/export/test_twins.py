@@ -60,6 +60,8 @@ REFUSED = [
     ("hf", {"activation": "swiglu"}, r"activation = 'swiglu' .* train with relu or gelu, or export to onnx"),
     ("hf", {"norm_eps": 1e-6}, r"norm_eps = 1e-06 .* train with 1e-05"),
     ("hf", {"norm": "pre"}, r"more than one embedding table .* task\.joint = true"),
+    ("hf", {"copies": True}, r"copies = true has no counterpart in Hugging Face's models; train with copies"),
+    ("ct2", {"copies": True}, r"copies = true has no counterpart in CTranslate2; train with copies = false"),
     ("ct2", {"position": "alibi"}, r"position = 'alibi' has no counterpart in CTranslate2; train with"),
     ("ct2", {"position": "relative"}, r"position = 'relative' has no counterpart in CTranslate2"),
 ]

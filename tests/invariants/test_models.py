@@ -80,6 +80,11 @@ TRANSLATORS |= {
     "transformer-gelu-untied": (transformer(activation="gelu", tie_embeddings=False), DIMS),
     "transformer-gelu_tanh-joint": (transformer(activation="gelu_tanh"), JOINT),
     "transformer-swiglu-multiquery": (transformer(activation="swiglu", n_kv_heads=1, bias=False), DIMS),
+    "transformer-copies": (transformer(copies=True), JOINT),
+    "transformer-copies-rotary-pre": (transformer(copies=True, position="rotary", norm="pre"), JOINT),
+    "rnn-copies": (rnn(copies=True), JOINT),
+    "rnn-copies-none": (rnn(copies=True, attention="none", cell="lstm", n_layers=2), JOINT),
+    "rnn-copies-unfed": (rnn(copies=True, attention="dot", order="luong", input_feeding=False), JOINT),
     "rnn-joint-tied": (rnn(d_embed=6), JOINT),
     "rnn-one-way": (rnn(bidirectional=False, d_hidden=5, cell="lstm"), DIMS),
     "rnn-untied": (rnn(d_embed=6, tie_embeddings=False), DIMS),
@@ -291,7 +296,7 @@ def test_looking_changes_nothing_and_every_site_is_seen(config: Config, dims: Di
     for name, trace in traces.items():
         weights_BHQK = trace.weights_BHQK
         looks_at_target = name.startswith(("decoder.", "stack.")) and name.endswith(".self")
-        reads_target = looks_at_target or name.startswith(("decoder.", "attention"))
+        reads_target = looks_at_target or name.startswith(("decoder.", "attention", "copying."))
         n_queries = n_target if reads_target else given.source_BK.shape[1]
         if name.startswith("pooling"):
             n_queries = 1
@@ -320,6 +325,8 @@ def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
             expected += [f"encoder.stack.layers.{i}.self" for i in range(2)]
         if isinstance(config, ClassifierConfig | RelaterConfig) and config.pooling == "attention":
             expected.append("pooling.attention")
+    if isinstance(config, TransformerConfig | RNNConfig) and config.copies:
+        expected.append("copying.look")
     assert list(sites(config.build(dims))) == expected
 
 

@@ -3,7 +3,9 @@
 The thresholds lie far below what is usual and far above what a model with a broken part reaches.
 """
 
+import random
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +67,38 @@ def test_a_tagger_finds_the_planted_spans(tmp_path: Path, crf: bool) -> None:
     model = {"kind": "tagger", "crf": crf, "dropout": 0.1, "encoder": encoder}
     trained = learnt(tmp_path, {"kind": "tag"}, model, 600, max_steps=250, lr=1e-2, warmup=10)
     assert trained.metrics["scores"]["test"]["f1"] > 90
+
+
+@pytest.mark.parametrize("kind", ["transformer", "rnn_seq2seq"])
+def test_a_name_that_was_never_written_is_copied(tmp_path: Path, kind: str) -> None:
+    """Some names come in training, but never as the answer: to be said they must be pointed at."""
+    print(f"seed = {SEED}")
+    rng = random.Random(SEED)
+    names = ["".join(letters) for letters in product("bdgklmnprst", "aeiou", "bdglmnrst")]
+    rng.shuffle(names)
+    known, never = names[:460], names[460:]
+
+    def asked(answer: str) -> tuple[str, str]:
+        said = ["who", rng.choice(names), "knows", answer, "well"]
+        return " ".join(said[rng.randint(0, 1) :]), answer
+
+    for split, answers in (("train", known * 3), ("valid", known[:40])):
+        rows = [asked(answer) for answer in answers]
+        (tmp_path / f"{split}.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in rows))
+    sizes = {
+        "transformer": {"preset": "tiny", "n_encoder_layers": 1, "n_decoder_layers": 1},
+        "rnn_seq2seq": {"d_embed": 32, "d_hidden": 32},
+    }
+    recipe = {
+        "run": str(tmp_path / "run"),
+        "seed": SEED,
+        "task": TRANSLATE | {"joint": True, "tokenizer": {"kind": "word", "min_frequency": 1}},
+        "data": {split: str(tmp_path / f"{split}.tsv") for split in ("train", "valid")},
+        "model": {"kind": kind, "dropout": 0.0, "copies": True} | sizes[kind],
+        "train": {"max_steps": 200, "lr": 3e-3, "warmup": 20, "batch_tokens": 400, "eval_every": 1000},
+    }
+    trained = regard.train(regard.Recipe.parse(recipe), quiet=True)
+    sources, answers = zip(*(asked(name) for name in never), strict=True)
+    found = [written.text for written in trained.predict(list(sources))]
+    assert sum(map(str.__eq__, found, answers)) > 0.8 * len(never)
+    assert "copying.look" in trained.explain(sources[0]).sites

@@ -30,10 +30,9 @@ def write(
     task: Seq2Seq[Any], model: Transformer, config: TransformerConfig, folder: Path, *, int8: bool = False
 ) -> None:
     if config.position in ("relative", "alibi"):
-        raise RunError(
-            f"ct2: position = {config.position!r} has no counterpart in CTranslate2; train with sinusoidal, "
-            "learned or rotary positions, or export to onnx"
-        )
+        raise _no_counterpart(f"position = {config.position!r}", "sinusoidal, learned or rotary positions")
+    if config.copies:
+        raise _no_counterpart("copies = true", "copies = false")
     ct2 = library()
     own, plain = written_out(model, config)
     spec = _outline(ct2.specs, plain)
@@ -50,6 +49,10 @@ def write(
     spec.save(str(folder))
     write_tokenizers(task, folder)
     (folder / "README.md").write_text(_card(task), "utf-8")
+
+
+def _no_counterpart(what: str, instead: str) -> RunError:
+    return RunError(f"ct2: {what} has no counterpart in CTranslate2; train with {instead}, or export to onnx")
 
 
 def library() -> Any:

@@ -12,10 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Growing, Static
+from regard.layers.copying import Copyable
 from regard.layers.recurrent import Recurrent
 from regard.models import RNNSeq2Seq, Transformer, rnn_seq2seq, transformer
 
 State = dict[str, Tensor]
+COPY_TOKENS = "copy_tokens"
+"""The only ones with a place for each piece of the source and no width."""
 CHANGING = ("past", "cell", "fed")
 """How the names of tensors begin that are others after a step."""
 
@@ -48,15 +51,17 @@ class Step(nn.Module):
 
 def named(model: Transformer | RNNSeq2Seq, state: Any) -> State:
     """A decoder's state as tensors by name; the past of a Transformer that has none yet is of length 0."""
+    source = state.source
+    copyable = {} if source is None else {"copy_k": source.k_BGKE, COPY_TOKENS: source.tokens_BK}
     if isinstance(model, Transformer):
         past = state.past or tuple(_nothing_like(memory) for memory in state.memory)
-        return {
+        return copyable | {
             f"{kind}_{part}_{layer}": tensor
             for kind, caches in (("memory", state.memory), ("past", past))
             for layer, cache in enumerate(caches)
             for part, tensor in (("k", cache.k_BGKE), ("v", cache.v_BGKW))
         }
-    found: State = {"summary": state.memory.summary_BD, "fed": state.fed_BD}
+    found: State = copyable | {"summary": state.memory.summary_BD, "fed": state.fed_BD}
     if state.memory.states is not None:
         found |= {"memory_k": state.memory.states.k_BGKE, "memory_v": state.memory.states.v_BGKW}
     for layer, parts in enumerate(state.layers):
@@ -66,13 +71,14 @@ def named(model: Transformer | RNNSeq2Seq, state: Any) -> State:
 
 def _state(model: Transformer | RNNSeq2Seq, held: State, lengths_B: Tensor) -> Any:
     """The inverse of `named`."""
+    source = Copyable(held["copy_k"], held[COPY_TOKENS], lengths_B) if "copy_k" in held else None
     if isinstance(model, Transformer):
         n_layers = len(model.decoder.layers)
         seen = held["past_k_0"].shape[2]
         positions_1K = torch.arange(seen)[None]
         memory = (Static(held[f"memory_k_{n}"], held[f"memory_v_{n}"]) for n in range(n_layers))
         past = (Growing(held[f"past_k_{n}"], held[f"past_v_{n}"], positions_1K) for n in range(n_layers))
-        return transformer.DecoderState(tuple(memory), lengths_B, tuple(past))
+        return transformer.DecoderState(tuple(memory), lengths_B, tuple(past), source=source)
     states = Static(held["memory_k"], held["memory_v"]) if "memory_k" in held else None
     per_layer = model.cells.n_states // model.cells.n_layers
     layers = tuple(
@@ -80,7 +86,7 @@ def _state(model: Transformer | RNNSeq2Seq, held: State, lengths_B: Tensor) -> A
         for layer in range(model.cells.n_layers)
     )
     return rnn_seq2seq.DecoderState(
-        rnn_seq2seq.Memory(states, lengths_B, held["summary"]), layers, held["fed"]
+        rnn_seq2seq.Memory(states, lengths_B, held["summary"]), layers, held["fed"], source=source
     )
 
 

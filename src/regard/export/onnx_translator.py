@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.data.tokenizer import BOS, EOS, PAD
-from regard.export.graphs import CHANGING, Read, Step, exportable, named
+from regard.export.graphs import CHANGING, COPY_TOKENS, Read, Step, exportable, named
 from regard.export.here import Search
 from regard.export.onnx import SETTINGS, padded, runtime_name, session, write_graph
 from regard.export.parity import Answer, Floats, Ints, log_softmax
@@ -41,7 +41,11 @@ def write(task: Seq2Seq[Any], model: Transformer | RNNSeq2Seq, folder: Path) -> 
         names,
     )
     free = tuple(
-        {0: batch, 2: past if name.startswith("past") else source} if tensor.ndim == 4 else {0: batch}
+        {0: batch, 1: source}
+        if name == COPY_TOKENS
+        else {0: batch, 2: past if name.startswith("past") else source}
+        if tensor.ndim == 4
+        else {0: batch}
         for name, tensor in held.items()
     )
     write_graph(

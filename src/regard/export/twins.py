@@ -46,6 +46,8 @@ def twin_of(config: TransformerConfig, dims: Dims) -> Twin:
             f"norm = {config.norm!r} with position = {config.position!r}",
             "sinusoidal positions, or learned ones with norm = 'pre'",
         )
+    if config.copies:
+        raise _no_counterpart("copies = true", "copies = false")
     if config.activation not in ACTIVATIONS:
         raise _no_counterpart(f"activation = {config.activation!r}", "relu or gelu")
     if config.norm_eps != NORM_EPS:

@@ -114,7 +114,7 @@ class GPT(nn.Module):
         """What `read` makes of the states at the kept positions, laid end to end (N)."""
         hidden_BTD, _ = self._stacked(tokens_BT, positions_like(tokens_BT))
         hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
-        return read(hidden_ND, self.output_weight, None)
+        return read(heads.Output(hidden_ND, self.output_weight))
 
     def _stacked(self, tokens_BT: Tensor, positions_BT: Tensor) -> tuple[Tensor, tuple[Growing, ...]]:
         hidden_BTD, past = self.stack(

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from regard.attention import Additive, Attention, Dot, General, ScaledDot, Static, padding
 from regard.config import Config
 from regard.layers import heads
+from regard.layers.copying import Copyable, Copying
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.recurrent import CellKind, Cells, Recurrent, State
@@ -45,6 +46,9 @@ class RNNConfig(Config):
     combine: Literal["concat", "add"] = "concat"
     tie_embeddings: bool = Field(
         True, description="the output matrix is the target embedding's (needs d_embed = d_hidden)"
+    )
+    copies: bool = Field(
+        False, description="pieces of the source can be copied, names above all; needs task.joint = true"
     )
     dropout: float = Field(0.3, ge=0, lt=1)
 
@@ -96,6 +100,8 @@ class DecoderState:
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
     say: heads.Say | None = None
+    source: Copyable | None = None
+    """What can be copied."""
 
 
 class RNNSeq2Seq(nn.Module):
@@ -127,6 +133,7 @@ class RNNSeq2Seq(nn.Module):
         tied = config.tie_embeddings and config.d_embed == d
         self.output = None if tied else Linear(d, dims.target_vocab, bias=False)
         self.output_bias = nn.Parameter(torch.empty(dims.target_vocab))
+        self.copying = Copying(d) if config.copies else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -151,8 +158,10 @@ class RNNSeq2Seq(nn.Module):
             fed_BTD = torch.stack(vectors, dim=1)
         else:
             fed_BTD = self._unfed(gates_BTG, state)
-        fed_ND = fed_BTD.flatten(0, 1) if keep_BT is None else fed_BTD[keep_BT]
-        return read(self.dropout(fed_ND), self.output_weight, self.output_bias)
+        copied = None if self.copying is None else self.copying(fed_BTD, state.source)
+        out = heads.Output(fed_BTD.flatten(0, 1), self.output_weight, self.output_bias, copied)
+        out = out if keep_BT is None else out.at(keep_BT.flatten())
+        return read(replace(out, hidden_ND=self.dropout(out.hidden_ND)))
 
     @property
     def output_weight(self) -> Tensor:
@@ -165,19 +174,25 @@ class RNNSeq2Seq(nn.Module):
         memory = Memory(states, lengths_B, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
         say = heads.Say(self.output_weight, self.output_bias)
-        return DecoderState(memory, layers, torch.zeros_like(final_BD), say)
+        source = None if self.copying is None else self.copying.remember(states_BKD, source_BK, lengths_B)
+        return DecoderState(memory, layers, torch.zeros_like(final_BD), say, source)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         last_B1 = last_B[:, None]
         gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
         state = self._advance(gates_BG, state)
-        say = state.say or heads.Say(self.output_weight, self.output_bias)
-        return say(state.fed_BD), state
+        logits_BV = (state.say or heads.Say(self.output_weight, self.output_bias))(state.fed_BD)
+        if self.copying is None:
+            return logits_BV, state
+        return heads.mixed(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state
 
     def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
-        memory = state.memory if sources_B is None else state.memory.select(sources_B)
         layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)
-        return DecoderState(memory, layers, state.fed_BD[rows_B], state.say)
+        state = replace(state, layers=layers, fed_BD=state.fed_BD[rows_B])
+        if sources_B is None:
+            return state
+        source = None if state.source is None else state.source.select(sources_B)
+        return replace(state, memory=state.memory.select(sources_B), source=source)
 
     def _advance(self, gates_BG: Tensor, state: DecoderState) -> DecoderState:
         """One step in the configured order; the new state's `fed_BD` is the attentional vector."""

@@ -17,6 +17,7 @@ from regard.attention import Growing, Ragged, Static, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
 from regard.layers.brisk import Brisk, barring
+from regard.layers.copying import Copyable, Copying
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.dims import Dims
@@ -45,6 +46,9 @@ class TransformerConfig(BlockConfig):
     n_encoder_layers: int = Field(3, ge=1, le=512)
     n_decoder_layers: int = Field(3, ge=1, le=512)
     tie_embeddings: bool = True
+    copies: bool = Field(
+        False, description="pieces of the source can be copied, names above all; needs task.joint = true"
+    )
 
     def build(self, dims: Dims) -> "Transformer":
         return Transformer(self, dims)
@@ -64,6 +68,8 @@ class DecoderState:
     barred_B11K: Tensor | None = None
     """What it must know of the lengths."""
     say: heads.Say | None = None
+    source: Copyable | None = None
+    """What can be copied."""
 
 
 class Transformer(nn.Module):
@@ -75,6 +81,7 @@ class Transformer(nn.Module):
         self.encoder = Stack(config, config.n_encoder_layers)
         self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
         self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+        self.copying = Copying(config.d_model) if config.copies else None
 
     def forward(
         self,
@@ -86,15 +93,19 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """What `read` makes of the decoder's states at the kept target positions, laid end to end (N)."""
         ragged = Ragged.of(lengths_B, source_BK.shape[1]) if self.training else None
-        memory = self.decoder.remember(self.encode(source_BK, lengths_B, ragged), ragged=ragged)
+        states_BKD = self.encode(source_BK, lengths_B, ragged)
+        memory = self.decoder.remember(states_BKD, ragged=ragged)
         hidden_BTD, _ = self.decoder(
             self.embed_target(target_BT, positions_like(target_BT)),
             mask=causal(),
             memory=memory,
             memory_mask=padding(lengths_B),
         )
-        hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
-        return read(hidden_ND, self.output_weight, None)
+        copied = None
+        if self.copying is not None:
+            copied = self.copying(hidden_BTD, self.copying.remember(states_BKD, source_BK, lengths_B, ragged))
+        out = heads.Output(hidden_BTD.flatten(0, 1), self.output_weight, copied=copied)
+        return read(out if keep_BT is None else out.at(keep_BT.flatten()))
 
     @property
     def output_weight(self) -> Tensor:
@@ -113,10 +124,12 @@ class Transformer(nn.Module):
         return memory_BKD
 
     def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
-        memory = self.decoder.remember(self.encode(source_BK, lengths_B))
+        states_BKD = self.encode(source_BK, lengths_B)
+        memory = self.decoder.remember(states_BKD)
         brisk = Brisk.of(self.embed_target, self.decoder)
         barred = None if brisk is None else barring(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
-        return DecoderState(memory, lengths_B, None, brisk, barred, heads.Say(self.output_weight))
+        source = None if self.copying is None else self.copying.remember(states_BKD, source_BK, lengths_B)
+        return DecoderState(memory, lengths_B, None, brisk, barred, heads.Say(self.output_weight), source)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         if state.brisk is not None and not state.brisk.is_watched:
@@ -135,14 +148,21 @@ class Transformer(nn.Module):
         return self._said(hidden_B1D.squeeze(1), state), replace(state, past=past)
 
     def _said(self, hidden_BD: Tensor, state: DecoderState) -> Tensor:
-        return (state.say or heads.Say(self.output_weight))(hidden_BD)
+        logits_BV = (state.say or heads.Say(self.output_weight))(hidden_BD)
+        if self.copying is None:
+            return logits_BV
+        return heads.mixed(logits_BV, self.copying(hidden_BD[:, None], state.source))
 
     def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
         past = None if state.past is None else tuple(cache.select(rows_B) for cache in state.past)
         if sources_B is None:
             return replace(state, past=past)
         memory = tuple(cache.select(sources_B) for cache in state.memory)
-        barred = None if state.barred_B11K is None else state.barred_B11K[sources_B]
         return replace(
-            state, memory=memory, lengths_B=state.lengths_B[sources_B], past=past, barred_B11K=barred
+            state,
+            memory=memory,
+            lengths_B=state.lengths_B[sources_B],
+            past=past,
+            barred_B11K=None if state.barred_B11K is None else state.barred_B11K[sources_B],
+            source=None if state.source is None else state.source.select(sources_B),
         )

@@ -280,9 +280,6 @@ def _told(model: nn.Module, read_BT: Tensor, before_BQ: Tensor, labels_BQ: Tenso
     """The log-probability of each label after what was read up to a place before it."""
     rows_B1 = torch.arange(len(read_BT), device=read_BT.device)[:, None]
     places_N = (rows_B1 * read_BT.shape[1] + before_BQ).flatten()
-
-    def read(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
-        return log_probs(labels_BQ.flatten())(hidden_ND[places_N], weight_VD, bias_V)
-
-    told_N: Tensor = model(read_BT, None, read)
+    read = log_probs(labels_BQ.flatten())
+    told_N: Tensor = model(read_BT, None, lambda out: read(out.at(places_N)))
     return told_N.view(len(read_BT), -1)

@@ -263,6 +263,8 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
             return f"encoder layer {layer}: {given} → {given}", "source", "source"
         if site.endswith(".self"):
             return f"decoder layer {layer}: {wanted} → what was written", "target", "written"
+        if site.startswith("copying."):
+            return f"copying: {wanted} → {given}", "target", "source"
         if layer is None:
             return f"alignment: {wanted} → {given}", "target", "source"
         return f"decoder layer {layer}: {wanted} → {given}", "target", "source"

@@ -27,11 +27,7 @@ def forward(model: GPT, batch: Pairs, keep_BT: Tensor | None, read: heads.Read) 
     target_T = torch.arange(batch.target_BT.shape[1], device=tokens_BT.device)
     place_BT = row_B1 + (batch.source_lengths_B[:, None] - 1 + target_T).clamp(max=length - 1)
     place_N = place_BT.flatten() if keep_BT is None else place_BT[keep_BT]
-
-    def read_there(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None) -> Tensor:
-        return read(hidden_ND[place_N], weight_VD, bias_V)
-
-    made: Tensor = model(tokens_BT, None, read_there)
+    made: Tensor = model(tokens_BT, None, lambda out: read(out.at(place_N)))
     return made
 
 

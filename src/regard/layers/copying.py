@@ -1,0 +1,94 @@
+"""A second way to say a word: point at it in the source (Gu et al. 2016; See et al. 2017).
+
+    p(word) = (1 − g) · p_vocabulary(word) + g · Σ of the weights of the places where the word stands
+
+A head of its own looks from the decoder's last states at the encoder's, and g, how gladly to copy, is read
+off the same states. Names that are too rare to be learnt can be said this way. Source and target must have
+one vocabulary. The last piece of a source, its end mark, is not copied: the vocabulary says when to end.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.attention import Attention, Ragged, Static, padding
+from regard.linear import Linear
+
+
+@dataclass(frozen=True)
+class Copyable:
+    """Sources to copy from: the keys of their places, and what stands there."""
+
+    k_BGKE: Tensor
+    tokens_BK: Tensor
+    lengths_B: Tensor
+
+    def select(self, sources_B: Tensor) -> "Copyable":
+        return Copyable(self.k_BGKE[sources_B], self.tokens_BK[sources_B], self.lengths_B[sources_B])
+
+
+@dataclass(frozen=True)
+class Copied:
+    """For each position how gladly it copies, from where, and what it would copy."""
+
+    gate_N: Tensor
+    """Log-odds of copying."""
+    weights_NK: Tensor
+    tokens_NK: Tensor
+
+    def at(self, places: Tensor) -> "Copied":
+        return Copied(self.gate_N[places], self.weights_NK[places], self.tokens_NK[places])
+
+    @property
+    def log_rest_N(self) -> Tensor:
+        """log (1 − g): what is left to the vocabulary."""
+        return F.logsigmoid(-self.gate_N)
+
+    def rival(self, target_N: Tensor) -> Tensor:
+        """log of g / (1 − g) · p_copy(target): log p = log_rest + logaddexp(log p_vocabulary, rival)."""
+        told_N = (self.weights_NK * (self.tokens_NK == target_N[:, None])).sum(-1)
+        return self.gate_N + _log(told_N)
+
+    def mixed(self, log_prob_NV: Tensor) -> Tensor:
+        """log p of everything that can be said."""
+        told_NV = torch.zeros_like(log_prob_NV).scatter_add(1, self.tokens_NK, self.weights_NK)
+        rival_NV = self.gate_N[:, None] + _log(told_NV)
+        return self.log_rest_N[:, None] + torch.logaddexp(log_prob_NV, rival_NV)
+
+
+class Copying(nn.Module):
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.look = Attention(d_model, project="qk", bias=False)
+        self.gate = Linear(d_model, 1)
+
+    def remember(
+        self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, ragged: Ragged | None = None
+    ) -> Copyable:
+        keys = self.look.remember(states_BKD, ragged=ragged)
+        return Copyable(keys.k_BGKE, tokens_BK, lengths_B)
+
+    def forward(self, hidden_BTD: Tensor, source: Copyable) -> Copied:
+        """Of every position, row after row; a source's beams are rows of their own, one position each."""
+        rows, length, _ = hidden_BTD.shape
+        n_sources, n_keys = source.tokens_BK.shape
+        # the value of a place is the place itself, so what comes out is where it looked
+        here_B1KK = torch.eye(n_keys, dtype=source.k_BGKE.dtype, device=source.k_BGKE.device).expand(
+            n_sources, 1, n_keys, n_keys
+        )
+        places = Static(source.k_BGKE, here_B1KK)
+        weights_BTK = self.look(hidden_BTD, places, mask=padding(source.lengths_B - 1))
+        tokens_NK = source.tokens_BK.repeat_interleave(rows // n_sources * length, dim=0)
+        return Copied(_wide(self.gate(hidden_BTD).flatten()), _wide(weights_BTK.flatten(0, 1)), tokens_NK)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Probabilities are added in single precision at least."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _log(prob: Tensor) -> Tensor:
+    """Finite at zero, and without a gradient there."""
+    return prob.clamp_min(torch.finfo(prob.dtype).tiny).log()
