@@ -125,6 +125,14 @@ def test_watching_a_finished_run_says_so_and_leaves(run: Path) -> None:
     assert "bleu" in result.stdout
 
 
+def test_watching_tells_the_last_step_though_no_line_of_steps_does(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text((run / "recipe.json").read_text())
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    kept = [line for line in lines if (e := json.loads(line))["event"] != "step" or e["step"] < 12]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(kept) + "\n")
+    assert "\nstep 12 · " in CliRunner().invoke(app, ["watch", str(tmp_path)]).stdout
+
+
 def test_watching_what_was_stopped_says_how_to_go_on(run: Path, tmp_path: Path) -> None:
     (tmp_path / "recipe.json").write_text((run / "recipe.json").read_text())
     lines = (run / "metrics.jsonl").read_text().splitlines()

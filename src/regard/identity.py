@@ -104,12 +104,17 @@ def refuse(folder: Path, found: list[dict[str, Any]]) -> None:
     what = (
         "has changed"
         if key.startswith(("data.", "vocabulary.", "weights."))
-        else f"was {was!r} and is now {now!r}"
+        else f"was {_shown(was)} and is now {_shown(now)}"
     )
     raise RunError(
         f"{folder}: {key} {what}{rest} since this run began, so it would not end as it would have; change it "
         "back, or go on anyway with --accept-changes, or start over with --fresh, or choose another run=NAME"
     )
+
+
+def _shown(value: Any) -> str:
+    """TOML has no "nothing"."""
+    return "not set" if value is None else repr(value)
 
 
 def _flat(prefix: str, value: Any) -> list[tuple[str, Any]]:

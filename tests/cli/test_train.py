@@ -50,7 +50,7 @@ def test_a_setting_that_is_newer_than_the_run_changes_nothing(call: Call, recipe
     again = call("train", recipe, "run=here", "train.max_steps=2")
     assert "trained to its end already" in again.stderr
     other = call("train", recipe, "run=here", "train.max_steps=2", "train.spike=3")
-    assert other.stderr.startswith("error: here: recipe.train.spike was None and is now 3.0")
+    assert other.stderr.startswith("error: here: recipe.train.spike was not set and is now 3.0")
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

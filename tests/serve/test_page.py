@@ -110,6 +110,8 @@ def test_the_answer_is_written_while_it_arrives(server: Served, open_page) -> No
 def test_settings_reach_the_search(server: Served, open_page, offline) -> None:
     page = open_page(server)
     page.click("#more")
+    must_not = page.locator("#settings input[name=must_not]")
+    expect(must_not).to_have_attribute("placeholder", "with commas between")
     page.fill("#settings input[name=max_length]", "2")
     page.fill("#settings input[name=must_include]", "seven")
     ask(page, "一二三")

@@ -269,6 +269,11 @@ def test_draws_are_the_texts_own(task: Translate) -> None:
             {"must_include": ["der graue reiher", "wir sehen den"]},
             r"must_include: needs 6 pieces where 5 are left",
         ),
+        (
+            {"must_include": "der graue reiher", "max_length": 2},
+            r"needs 3 pieces where 2 .* raise max_length$",
+        ),
+        ({"prefix": "der graue reiher", "max_length": 2}, r"has 3 pieces, .* 2 here; .* raise max_length$"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any], sentence: str) -> None:

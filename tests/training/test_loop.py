@@ -308,6 +308,7 @@ def test_stops_when_time_is_up(
     last = finished(events)
     assert last.reason == "max_minutes = 0.5"
     assert 3 < last.step < 31
+    assert all(one.progress >= min(1.0, one.seconds / 30) for one in steps(events))
     assert steps(events)[-2].seconds < 32
     assert last.seconds >= 30
 

@@ -11,7 +11,7 @@ import torch
 from regard.training.events import Evaluated, Event, Saved, Step
 from regard.training.loop import run
 from regard.training.state import Training
-from regard.training.stopping import Interrupted, Stop
+from regard.training.stopping import SIGNALS, Interrupted, Stop
 from states import state
 
 Make = Callable[..., Training]
@@ -37,7 +37,7 @@ def listening() -> Iterator[Stop]:
         yield stop
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", SIGNALS)
 @pytest.mark.parametrize("moment", [Step, Evaluated, Saved])
 def test_a_signal_saves_and_goes_and_the_rest_is_the_same(
     make: Make, listening: Stop, signum: int, moment: type[Event]
@@ -131,3 +131,14 @@ def test_an_error_after_a_deferred_signal_stays_an_error() -> None:
 
     with pytest.raises(OSError, match="full"), stop.listening(), stop.deferred():
         save()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="this system has no terminals that hang up")
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Stop().listening():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -13,6 +13,7 @@ from regard.errors import RecipeError
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.", show_default=False)
 ]
+TrainedIn = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.", show_default=False)]
 Others = Annotated[
     list[Path] | None,
     typer.Option("--with", metavar="RUN", help="Another run with the same vocabulary, to answer together."),
@@ -35,6 +36,7 @@ Settings = Annotated[
         "--set", "-s", metavar="KEY=VALUE", help="Another setting of the search, such as sample=true."
     ),
 ]
+Beam = Annotated[int | None, typer.Option(metavar="N", help="Hypotheses kept while searching; 1 is greedy.")]
 Context = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What questions are about, for a model that needs it.")
 ]

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli import console
-from regard.cli.arguments import AsJson, Run, Settings, search_settings
+from regard.cli.arguments import AsJson, Beam, Run, Settings, search_settings
 from regard.cli.files import free, write
 
 
@@ -20,6 +20,7 @@ def beams(
         typer.Option(metavar="FILE", help="The page; by default beams.html.", show_default=False),
     ] = None,
     json: AsJson = False,
+    beam: Beam = None,
     settings: Settings = None,
 ) -> None:
     """Show how the answer was found.
@@ -30,7 +31,8 @@ def beams(
     import regard
     from regard.plain import printable
 
-    tree = regard.load(run).beams(text, **search_settings(settings or ()))
+    search = search_settings(settings or ()) | ({} if beam is None else {"beam": beam})
+    tree = regard.load(run).beams(text, **search)
     if json:
         console.write_json(tree.to_json())
         return

@@ -32,7 +32,7 @@ def evaluate(
     others: Others = None,
     json: AsJson = False,
 ) -> None:
-    """Score a model on data whose answers are known, alone or against another."""
+    """Score a model on data with known answers, or compare two."""
     import regard
 
     given, search = files_and_settings(arguments or ())

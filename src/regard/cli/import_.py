@@ -12,9 +12,10 @@ def import_(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the model.", show_default=False)],
 ) -> None:
-    """Read a model from a Hugging Face folder: a BERT, a GPT-2, or what left regard.
+    """Read a model from a Hugging Face folder.
 
-    Only safetensors, JSON and word lists are read; no code and no pickle, whatever the folder holds.
+    A BERT, a GPT-2, or what left regard. Only safetensors, JSON and word lists are read; no code and no
+    pickle, whatever the folder holds.
     """
     from regard.importing import import_folder
     from regard.tasks.task import typed

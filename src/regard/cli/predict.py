@@ -7,7 +7,7 @@ import typer
 from regard.cli import answers as answering
 from regard.cli import embed as embedding
 from regard.cli import relate as relating
-from regard.cli.arguments import Context, ContextFile, Others, Run, Second, Settings, search_settings
+from regard.cli.arguments import Beam, Context, ContextFile, Others, Run, Second, Settings, search_settings
 from regard.cli.texts import beside, beside_second
 from regard.errors import DataError
 
@@ -34,9 +34,7 @@ def predict(
         str | None, typer.Option(help="Of the file; by default that of the training data.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines: input, answer, scores.")] = False,
-    beam: Annotated[
-        int | None, typer.Option(metavar="N", help="Hypotheses kept while searching; 1 is greedy.")
-    ] = None,
+    beam: Beam = None,
     n_best: Annotated[
         int | None,
         typer.Option(metavar="N", help="Answers per text, as lines of: number of the text, score, answer."),

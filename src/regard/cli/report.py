@@ -4,11 +4,11 @@ from typing import Annotated
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Run
+from regard.cli.arguments import TrainedIn
 
 
 def report(
-    run: Run,
+    run: TrainedIn,
     out: Annotated[
         Path | None, typer.Option(help="Where to write it; report.html in the run folder by default.")
     ] = None,

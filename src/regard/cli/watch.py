@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli import console
-from regard.cli.arguments import Run
+from regard.cli.arguments import TrainedIn
 from regard.plain import clock, printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ VALIDATIONS = 8
 
 
 def watch(
-    run: Run,
+    run: TrainedIn,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once and leave.")] = False,
 ) -> None:
@@ -50,8 +50,8 @@ def _screen(history: "History", width: int) -> Group:
         rate = history.throughput[-1][1] if history.throughput else 0.0
         parts.append(
             Text(
-                f"step {last['step']:,} · epoch {last['epoch'] + 1} · loss {last['loss']:.3f} · "
-                f"{rate:,.0f} {history.unit}/s · {clock(seconds)}{left}"
+                f"step {history.step:,} · epoch {last['epoch'] + 1} · loss {last['loss']:.3f} · "
+                f"{rate:,.0f} {history.unit}/s · {clock(history.seconds)}{left}"
             )
         )
         parts.append(Text(f"loss {spark([y for _, y in history.series('loss')], width - 6)}"))

@@ -45,7 +45,7 @@ def export(
     if int8 and to != "ct2":
         raise RunError(f"{to}: has no int8 here; export to ct2 for that")
     if folder.exists():
-        raise RunError(f"{folder}: already exists; choose another")
+        raise RunError(f"{folder}: already exists; choose another folder, or delete it")
     examples = task.encode(rows_of(texts, *task.inputs))
     asked = [i for i, example in enumerate(examples) if task.usable_input(example)]
     if not asked:

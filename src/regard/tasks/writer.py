@@ -120,7 +120,7 @@ class Writer:
         if prefix and len(prefix) > least_room:
             raise RecipeError(
                 f"decode.prefix: has {len(prefix)} pieces, an output may have {least_room} here; "
-                "shorten it, or raise max_ratio"
+                f"shorten it, or raise {_shorter(decode, least_room)}"
             )
         if not self._can_write(decode.prefix):
             raise RecipeError(f"decode.prefix: {decode.prefix!r} has characters the vocabulary does not know")
@@ -136,7 +136,7 @@ class Writer:
             repetition_penalty=decode.repetition_penalty,
             scored=decode.scores or not (decode.sample or decode.beam == 1),
             must_not=self._excluding(decode.must_not),
-            must_include=self._requiring(decode, least_room - len(prefix)),
+            must_include=self._requiring(decode, least_room, len(prefix)),
         )
 
     def _excluding(self, phrases: Wishes) -> Phrases | None:
@@ -148,7 +148,7 @@ class Writer:
             self._excluded = phrases, excluded
         return excluded
 
-    def _requiring(self, decode: DecodeConfig, room: int) -> Required | None:
+    def _requiring(self, decode: DecodeConfig, least_room: int, n_prefix: int) -> Required | None:
         phrases = decode.must_include
         for phrase in phrases:
             if hit := _first_in(phrase, decode.must_not):
@@ -160,10 +160,11 @@ class Writer:
                     f"decode.must_include: {phrase!r} has characters the vocabulary does not know"
                 )
         pieces = [self._within(phrase) for phrase in phrases]
-        if sum(map(len, pieces)) > room:
+        needed, left = sum(map(len, pieces)), least_room - n_prefix
+        if needed > left:
             raise RecipeError(
-                f"decode.must_include: needs {sum(map(len, pieces))} pieces where {room} are left; "
-                "ask for less, or raise max_ratio"
+                f"decode.must_include: needs {needed} pieces where {left} are left; ask for less, or raise "
+                f"{_shorter(decode, least_room)}"
             )
         known, required = self._required
         if phrases != known:
@@ -197,6 +198,11 @@ class Writer:
                 "decode.must_not: the other settings of the search leave no way around it; "
                 "ease prefix, no_repeat or the lengths"
             )
+
+
+def _shorter(decode: DecodeConfig, room: int) -> str:
+    """Which of the two limits of an output's length leaves no more than this."""
+    return "max_length" if room == decode.max_length else "max_ratio"
 
 
 def _first_in(text: str, phrases: Wishes) -> str | None:

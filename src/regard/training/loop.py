@@ -82,9 +82,10 @@ def _step(training: Training) -> Iterator[Event]:
         losses = (*progress.losses, loss)[-RECENT:] if plan.spike else ()
         training.advance(place=after, step=step, bad=(), losses=losses)
         unit, count = next(iter(counts.items()))
-        share = _share(plan, training.progress, training.total_steps)
         waited, took = got - asked, time.perf_counter() - got
-        yield Step(step, place.epoch, loss, lr, grad_norm, count, unit, training.seconds, share, waited, took)
+        seconds = training.seconds
+        share = _share(plan, step, training.total_steps, seconds)
+        yield Step(step, place.epoch, loss, lr, grad_norm, count, unit, seconds, share, waited, took)
         return
     bad, skipped = (*progress.bad, place), progress.skipped + 1
     training.advance(place=after, step=step, bad=bad, skipped=skipped)
@@ -195,7 +196,7 @@ def _stale(plan: TrainConfig, progress: Progress) -> str | None:
     return None
 
 
-def _share(plan: TrainConfig, progress: Progress, total_steps: int | None) -> float:
-    by_steps = progress.step / total_steps if total_steps else 0.0
-    by_time = progress.seconds / (60 * plan.max_minutes) if plan.max_minutes else 0.0
+def _share(plan: TrainConfig, step: int, total_steps: int | None, seconds: float) -> float:
+    by_steps = step / total_steps if total_steps else 0.0
+    by_time = seconds / (60 * plan.max_minutes) if plan.max_minutes else 0.0
     return min(1.0, max(by_steps, by_time))

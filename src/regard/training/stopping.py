@@ -1,8 +1,8 @@
-"""SIGINT and SIGTERM: heard at once, obeyed where nothing is lost.
+"""SIGINT, SIGTERM and SIGHUP: heard at once, obeyed where nothing is lost.
 
 While weights are being changed the first signal only leaves a note, which the loop reads between steps and
 between validation batches; it then saves and goes. At any other time, and at the second signal, the
-program goes at once: everything on disk is whole or absent.
+program goes at once: everything on disk is whole or absent. A SIGHUP that is ignored (nohup) stays so.
 """
 
 import signal
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 class Interrupted(KeyboardInterrupt):
@@ -35,7 +35,7 @@ class Stop:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {signum: signal.signal(signum, self._hear) for signum in SIGNALS}
+        before = {signum: signal.signal(signum, self._hear) for signum in _awaited()}
         try:
             yield
         except Exception as error:
@@ -64,3 +64,12 @@ class Stop:
         if again or not self.deferring:
             self.thrown = Interrupted(signum)
             raise self.thrown
+
+
+def _awaited() -> list[signal.Signals]:
+    """All of them but a SIGHUP that whoever started us wants ignored."""
+    return [
+        signum
+        for signum in SIGNALS
+        if signum in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(signum) is not signal.SIG_IGN
+    ]

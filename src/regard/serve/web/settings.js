@@ -27,7 +27,8 @@ const NUMBERS = {
   min_length: { min: "0", max: "1000", step: "1" },
   max_length: { min: "1", max: "1000", step: "1" },
 };
-const PHRASES = ["prefix", "must_include", "must_not"];
+const LISTS = ["must_include", "must_not"];
+const PHRASES = ["prefix", ...LISTS];
 const BEAM_BY_CHOICE = 4;
 
 /** Fields for every setting; empty means: as the model was made. */
@@ -52,9 +53,13 @@ export function relabel() {
   fill($("search"), choices.map((choice) => [choice, say(choice)]));
 }
 
-/** What the model does unless told, as placeholders. @param {Search | null} decode */
+/** What the model does unless told, as placeholders; of lists that are empty, how they are written.
+ * @param {Search | null} decode */
 export function suggest(decode) {
-  for (const input of $("settings").querySelectorAll("input")) input.placeholder = String(decode?.[input.name] ?? "");
+  for (const input of $("settings").querySelectorAll("input")) {
+    const usual = String(decode?.[input.name] ?? "");
+    input.placeholder = usual || (LISTS.includes(input.name) ? say("list") : "");
+  }
 }
 
 /** The settings to send; one answer is shown, however many the model was made to give. */
@@ -65,7 +70,7 @@ export function chosen() {
   for (const { name, value, type } of $("settings").querySelectorAll("input")) {
     if (value.trim() === "") continue;
     if (type === "number") decode[name] = Number(value);
-    else decode[name] = name === "prefix" ? value : value.split(/[,，、]/).map((word) => word.trim()).filter(Boolean);
+    else decode[name] = !LISTS.includes(name) ? value : value.split(/[,，、]/).map((word) => word.trim()).filter(Boolean);
   }
   return decode;
 }
