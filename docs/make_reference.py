@@ -326,6 +326,8 @@ def meaning(config: type[BaseModel], name: str, schema: Schema) -> str:
 
 def values(schema: Schema) -> str:
     """What may stand there, in words."""
+    if schema.get("const") is True:
+        return "true"
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
