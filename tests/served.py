@@ -126,18 +126,6 @@ def open_request(server: Served, **fields: Any) -> socket.socket:
     return connection
 
 
-WITH_LIMITS = """
-import json, sys
-from pathlib import Path
-from regard.serve.limits import Limits
-from regard.serve.server import serve
-
-limits, *runs = sys.argv[1:]
-tell = lambda url: print("serving at", url, flush=True)
-serve([*map(Path, runs)], port=0, limits=Limits(**json.loads(limits)), tell=tell)
-"""
-
-
 @contextmanager
 def served(
     runs: list[Path],
@@ -152,8 +140,8 @@ def served(
     With `files` it may have so many open at once and no more.
     """
     command = [sys.executable, "-m", "regard", "serve", *map(str, runs), "--port", "0", *options]
-    if limits is not None:
-        command = [sys.executable, "-c", WITH_LIMITS, json.dumps(limits), *map(str, runs)]
+    for name, number in (limits or {}).items():
+        command += ["--limit", f"{name}={number}"]
     with log.open("w") as sink:
         process = subprocess.Popen(
             command,

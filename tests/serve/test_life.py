@@ -114,15 +114,36 @@ def test_limits_are_shown() -> None:
     assert "queue = 256" in shown
     assert "body_bytes = 1,000,000" in shown
     assert "texts waiting for a model" in shown
+    changed = CliRunner().invoke(app, ["serve", "--show-limits", "--limit", "queue=7"]).output
+    assert "queue = 7" in changed
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("quue=7", "--limit quue=7: unknown; did you mean queue"),
+        ("queue", "--limit queue=: should be a valid integer"),
+        ("queue=0", "--limit queue=0: should be greater than 0"),
+        ("characters=many", "--limit characters=many: should be a valid integer"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(models: list[Path], limit: str, sentence: str) -> None:
+    assert sentence in refusal(str(models[0]), "--limit", limit)
 
 
 @pytest.fixture(scope="module")
 def narrow(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One text at a time, and few may wait."""
-    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 80_000}
+    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 80_000, "characters": 300}
     limits |= {"head_seconds": 1, "body_seconds": 1, "read_seconds": 1}
     with served(models[:1], tmp_path_factory.mktemp("narrow") / "log", limits=limits) as running:
         yield running
+
+
+def test_a_text_may_be_as_long_as_was_said(narrow: Served) -> None:
+    assert narrow.post("/v1/translate", text="一" * 300, decode={"max_length": 1}).status == 200
+    reply = narrow.post("/v1/translate", text="一" * 301)
+    assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_long", 300)
 
 
 def test_a_full_queue_says_when_to_come_back(narrow: Served) -> None:

@@ -36,6 +36,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="A page elsewhere that may ask, such as https://example.org."),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=NUMBER", help="Another limit, such as characters=20000."),
+    ] = None,
     show_limits: Annotated[
         bool, typer.Option("--show-limits", help="Print what requests may ask for, and exit.")
     ] = False,
@@ -44,10 +48,10 @@ def serve(
 
     Ctrl-C ends it when what was asked is answered, a second one at once.
     """
-    if show_limits:
-        from regard.serve.limits import Limits
+    from regard.serve.limits import Limits
 
-        limits = Limits()
+    limits = Limits.told(limit or ())
+    if show_limits:
         console.facts(
             (f"{name} = {getattr(limits, name):,.10g}", field.description or "")
             for name, field in Limits.model_fields.items()
@@ -72,6 +76,7 @@ def serve(
         key=key,
         allow_hosts=allow_host or (),
         allow_origins=allow_origin or (),
+        limits=limits,
         tell=lambda url: console.line(f"serving {names} at {url}"),
     )
 

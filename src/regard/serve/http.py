@@ -15,7 +15,7 @@ from regard.data.source import Asked
 from regard.decode import DecodeConfig
 from regard.errors import did_you_mean
 from regard.kinds import KINDS, Kind
-from regard.serve import schema
+from regard.serve import requests, schema
 from regard.serve.asked import asked
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose
@@ -70,6 +70,8 @@ def application(engine: Engine) -> FastAPI:
 
 
 def _add_answers(app: FastAPI, engine: Engine) -> None:
+    may_ask = requests.Requests.within(engine.limits)
+
     async def answered(
         request: Request,
         lane: Lane,
@@ -84,7 +86,7 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
     for kind in KINDS.values():
         app.add_api_route(
             kind.path,
-            _route(kind, engine, answered),
+            _takes(may_ask.of_kind[kind.name], _route(kind, engine, answered)),
             methods=["POST"],
             name=kind.name,
             description=kind.says,
@@ -92,23 +94,23 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
             responses=STREAMED if kind.searches else None,
         )
 
-    async def explain(ask: schema.ExplainedAsk, request: Request) -> Response:
+    async def explain(ask: requests.ExplainedAsk, request: Request) -> Response:
         """An answer, and everything that was attended to while it was made."""
         lane = engine.lane(ask.model, None)
         texts = asked(ask.given(), KINDS[lane.about["task"]].asks)
         jobs = engine.jobs(lane, texts, "explain", ask.settings, packed=ask.packed)
         return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
 
-    app.post("/v1/explain", response_model=schema.Explained)(_takes(schema.EXPLAIN_ASK, explain))
+    app.post("/v1/explain", response_model=schema.Explained)(_takes(may_ask.explain, explain))
 
 
 def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Response]]) -> Callable[..., Any]:
-    async def plain(ask: schema.PlainAsk, request: Request) -> Response:
+    async def plain(ask: requests.PlainAsk, request: Request) -> Response:
         lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
         purpose: Purpose = "explain" if ask.attention else "answer"
         return await answered(request, lane, engine.jobs(lane, texts, purpose, ask.settings))
 
-    async def searched(ask: schema.SearchAsk, request: Request) -> Response:
+    async def searched(ask: requests.SearchAsk, request: Request) -> Response:
         if not ask.stream:
             return await plain(ask, request)
         lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
@@ -117,7 +119,7 @@ def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Respons
         lane.submit([job])
         return StreamingResponse(_events(lane, job, engine), media_type="text/event-stream")
 
-    async def related(ask: schema.PairingAsk, request: Request) -> Response:
+    async def related(ask: requests.PairingAsk, request: Request) -> Response:
         if ask.entities is None:
             return await plain(ask, request)
         if ask.attention:
@@ -130,11 +132,10 @@ def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Respons
             return Response(status_code=GONE)
         return JSONResponse({"model": lane.name, "answers": answers})
 
-    route = searched if kind.searches else related if kind.pairs else plain
-    return _takes(schema.ASKS[kind.name], route)
+    return searched if kind.searches else related if kind.pairs else plain
 
 
-def _takes(ask: type[schema.Ask], route: Callable[..., Any]) -> Callable[..., Any]:
+def _takes(ask: type[requests.Ask], route: Callable[..., Any]) -> Callable[..., Any]:
     """The route as FastAPI shall read it: with the fields that its kind is asked with."""
     route.__annotations__["ask"] = ask
     return route
@@ -184,7 +185,7 @@ def _file(kind: str, content: bytes) -> Callable[[], Coroutine[Any, Any, Respons
     return file
 
 
-def _refuse_with_stream(ask: schema.SearchAsk, texts: list[Asked], n_best: int) -> None:
+def _refuse_with_stream(ask: requests.SearchAsk, texts: list[Asked], n_best: int) -> None:
     """`n_best` is the request's, or else the model's own."""
     against = {
         "several texts": (len(texts) > 1, "leave out one of them"),
@@ -270,7 +271,7 @@ def _told_best(fault: dict[str, Any]) -> tuple[bool, int, bool]:
 
 def _fields(request: Request) -> Iterable[str]:
     """What the route takes."""
-    ask = request.scope["route"].endpoint.__annotations__.get("ask", schema.Ask)
+    ask = request.scope["route"].endpoint.__annotations__.get("ask", requests.Ask)
     fields: Iterable[str] = ask.model_fields
     return fields
 

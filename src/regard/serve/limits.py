@@ -1,8 +1,12 @@
 """What a request, and all of them together, may ask for: one object, checked before anything is allocated."""
 
-from pydantic import Field
+from collections.abc import Iterable
+from typing import Self
+
+from pydantic import Field, ValidationError
 
 from regard.config import Config
+from regard.errors import ServeError, did_you_mean
 
 
 class Limits(Config):
@@ -31,6 +35,22 @@ class Limits(Config):
     compute_seconds: float = Field(60, gt=0, description="for a batch; then its worker is started anew")
     start_seconds: float = Field(120, gt=0, description="for a worker to load its model")
     stop_seconds: float = Field(10, gt=3, description="from the signal to the end, answers included")
+
+    @classmethod
+    def told(cls, settings: Iterable[str]) -> Self:
+        """The usual ones, but for what is said as `characters=20000`."""
+        given = {}
+        for setting in settings:
+            name, _, number = setting.partition("=")
+            if name not in cls.model_fields:
+                raise ServeError(f"--limit {setting}: unknown{did_you_mean(name, cls.model_fields)}")
+            given[name] = number
+        try:
+            return cls.model_validate_strings(given)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            wrong, message = str(fault["loc"][0]), fault["msg"].removeprefix("Input should be ")
+            raise ServeError(f"--limit {wrong}={given[wrong]}: should be {message}") from None
 
 
 LIMITS = Limits()

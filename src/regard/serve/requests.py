@@ -1,0 +1,147 @@
+"""What may be asked: checked before anything else is done, and published as OpenAPI.
+
+Requests are strict: a number in quotes is not a number. A search has the names and bounds of `DecodeConfig`,
+all of them optional, since what is left out is as the model's recipe says.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
+
+from regard.decode import DecodeConfig
+from regard.kinds import KINDS, Kind
+from regard.serve.asked import Given
+from regard.serve.limits import Limits
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+NAMES = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.asks))
+"""Of all fields that can hold what is asked."""
+
+
+class Ask(BaseModel):
+    model_config = STRICT
+
+    model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="name of the model; not needed when only one can be meant"
+    )
+
+    def given(self) -> dict[str, Given]:
+        """Every field that holds what is asked."""
+        return {name: getattr(self, name) for name in NAMES if name in type(self).model_fields}
+
+
+class Decoding(Ask):
+    decode: BaseModel
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        given: dict[str, Any] = self.decode.model_dump(exclude_unset=True)
+        return given
+
+
+class PlainAsk(Ask):
+    """What is asked comes in fields of their own, named by the kind."""
+
+    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+
+class PairingAsk(PlainAsk):
+    entities: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
+        None, description="of raw texts: name of the tagger that finds their entities, served beside it"
+    )
+
+
+class SearchAsk(Decoding, PlainAsk):
+    stream: bool = Field(False, description="send the answer as server-sent events while it is written")
+
+
+class ReplyAsk(SearchAsk):
+    most: ClassVar[int]
+    """Characters of a conversation."""
+    text: str | list[str] | None
+    turns: list[str] | None
+
+    @model_validator(mode="after")
+    def _is_one_conversation(self) -> Self:
+        if (self.text is None) == (self.turns is None):
+            raise ValueError("give either text or turns")
+        if sum(map(len, self.turns or ())) > self.most:
+            raise ValueError(f"turns may have {self.most} characters together; leave out the oldest")
+        return self
+
+    def given(self) -> dict[str, Given]:
+        return super().given() | ({} if self.turns is None else {"text": as_lines(self.turns)})
+
+
+class ExplainedAsk(Decoding):
+    packed: bool = Field(
+        False,
+        description="weights in base64: zlib, all low bytes before all high bytes, of weight × fullScale",
+    )
+
+
+def as_lines(turns: list[str]) -> str:
+    """A conversation as one text: a turn a line."""
+    return "\n".join(" ".join(turn.split()) for turn in turns)
+
+
+@dataclass(frozen=True)
+class Requests:
+    of_kind: dict[str, type[PlainAsk]]
+    """What is sent to the route of each."""
+    explain: type[ExplainedAsk]
+
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        text: Any = Annotated[str, StringConstraints(min_length=1, max_length=limits.characters)]
+        texts: Any = Annotated[list[text], Field(min_length=1, max_length=limits.texts)]
+        search = _search(limits)
+        how = {"decode": (search, Field(default_factory=search, description="how to search"))}
+        wanted = {name: (text | None, Field(None, description="if the model needs it")) for name in NAMES}
+        explain: Any = {**how, **wanted}
+        return cls(
+            {name: _ask(kind, limits, text, texts, how) for name, kind in KINDS.items()},
+            create_model("ExplainAsk", __base__=ExplainedAsk, **explain),
+        )
+
+
+def _ask(kind: Kind, limits: Limits, text: Any, texts: Any, how: dict[str, Any]) -> type[PlainAsk]:
+    fields: Any = dict(how) if kind.searches else {}
+    if kind.turns is not None:
+        said = Field(None, description="a conversation, a turn a line; or a list of such")
+        turns = Field(None, description="instead of it: the turns of a conversation")
+        fields |= {"text": (text | texts | None, said), "turns": (texts | None, turns)}
+        reply = create_model("ReplyAsk", __base__=ReplyAsk, **fields)
+        reply.most = limits.characters
+        return reply
+    base = SearchAsk if kind.searches else PairingAsk if kind.pairs else PlainAsk
+    fields |= {name: (text | texts, Field(description=f"a {name}, or a list")) for name in kind.asks}
+    return create_model(f"{kind.answer.__name__}Ask", __base__=base, **fields)
+
+
+def _search(limits: Limits) -> type[BaseModel]:
+    """Where a server allows less than the library, or lists stand for what a command line writes otherwise."""
+    phrase = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    phrases = Annotated[list[phrase], Field(max_length=limits.phrases)]
+    tighter: dict[str, Any] = {
+        "beam": Annotated[int, Field(ge=1, le=limits.beam)],
+        "n_best": Annotated[int, Field(ge=1, le=limits.beam)],
+        "min_length": Annotated[int, Field(ge=0, le=limits.pieces)],
+        "max_length": Annotated[int | None, Field(ge=1, le=limits.pieces)],
+        "prefix": Annotated[str, StringConstraints(max_length=1_000)],
+        "must_not": phrases,
+        "must_include": phrases,
+    }
+
+    def setting(name: str) -> Any:
+        known = DecodeConfig.model_fields[name]
+        kind = tighter.get(name) or Annotated[(known.annotation, *known.metadata, "as the library has it")]
+        return kind, Field(None, description=known.description)
+
+    settings: Any = {name: setting(name) for name in DecodeConfig.model_fields}
+    return create_model("Search", __config__=STRICT, **settings)
