@@ -38,7 +38,7 @@ REQUIRED = {
 
 
 def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
-    if out.exists():
+    if out.exists() or out.is_symlink():
         raise RunError(f"{out}: already exists; choose another")
     given = read_json(folder / "config.json")
     twin = next((twin for twin in TWINS if twin.model_type == given.get("model_type")), None)
