@@ -39,7 +39,7 @@ BERTS: dict[str, Any] = {
 
 def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
     """What it is asked if it answers by itself; nothing if it is an encoder that something can begin with."""
-    if out.exists():
+    if out.exists() or out.is_symlink():
         raise RunError(f"{out}: already exists; choose another")
     path = folder / "config.json"
     if not path.is_file():

@@ -83,7 +83,9 @@ def refused(call: Call, *arguments: object) -> str:
 
 def test_what_is_wrong_is_one_sentence(call: Call, bert: Path, home: Path) -> None:
     recipe = write_recipe(home, RECIPE)
-    assert "leave --beam out" in refused(call, "predict", "bert", "--embed", "--beam", 3, "x")
+    for option, value in (("--beam", 3), ("--engine", "ct2"), ("--second", "y"), ("--context", "y")):
+        said = refused(call, "predict", "bert", "--embed", option, value, "x")
+        assert f"makes vectors and answers nothing; leave {option} out" in said
     assert "a name that ends in .npy" in refused(call, "predict", "bert", "--embed", "--out", "x.txt", "x")
     (home / "x.npy").touch()
     assert "already exists" in refused(call, "predict", "bert", "--embed", "--out", "x.npy", "x")

@@ -60,5 +60,7 @@ def test_data_that_has_gone_is_no_reason_to_stay(call: Call, translator: Path, h
 
 def test_an_occupied_folder_is_refused(call: Call, translator: Path, home: Path) -> None:
     (home / "away").mkdir()
-    assert "away: already exists" in call("export", translator, "--to", "ct2", "--out", "away").stderr
-    assert "away: already exists" in call("import", "anything", "--out", "away").stderr
+    (home / "link").symlink_to("nowhere")
+    for out in ("away", "link"):
+        assert f"{out}: already exists" in call("export", translator, "--to", "ct2", "--out", out).stderr
+        assert f"{out}: already exists" in call("import", "anything", "--out", out).stderr

@@ -158,6 +158,8 @@ def test_what_is_refused_is_one_sentence(call: Call, pairs: str, names: str) -> 
         call, "predict", pairs, "raw text"
     )
     assert "input:1: <e2> is missing" in refused(call, "explain", pairs, "<e1>a</e1> b")
+    said = refused(call, "predict", pairs, "--entities", names, "--engine", "ct2", "x")
+    assert "leave --engine out" in said
     assert "tag models relate nothing" in refused(call, "predict", names, "--entities", names, "x")
     assert "find no entities; give a run" in refused(call, "predict", pairs, "--entities", pairs, "x")
     assert "does not search; leave --beam out" in refused(

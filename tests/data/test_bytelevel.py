@@ -171,6 +171,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         edited(lambda it: it["added_tokens"].append({"id": 700, "content": "[PAD]"})),
         r"adds '\[PAD\]' to the vocabulary, which regard cannot",
     ),
+    "an added number": (edited(lambda it: it.update(added_tokens=7)), "adds 7 to the vocabulary"),
     "an added word": (edited(lambda it: it.update(added_tokens=[END])), r"adds '<\|endoftext\|>' to"),
     "the end elsewhere": (
         edited(lambda it: it["added_tokens"][0].update(id=3)),

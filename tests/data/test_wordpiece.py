@@ -129,6 +129,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         edited(lambda it: it["added_tokens"].append({"id": len(PIECES), "content": "[E1]"})),
         r"adds '\[E1\]' to the vocabulary, which regard cannot",
     ),
+    "a mark without its number": (edited(lambda it: it.update(added_tokens=["[PAD]"])), r"adds '\[PAD\]' to"),
+    "an added number": (edited(lambda it: it.update(added_tokens=7)), "adds 7 to the vocabulary"),
+    "an added list": (
+        edited(lambda it: it.update(added_tokens=[{"id": 0, "content": []}])),
+        "adds {'id': 0,",
+    ),
     "a mark elsewhere": (edited(lambda it: it["added_tokens"][0].update(id=3)), r"adds '\[PAD\]' to"),
     "endless words": (
         edited(lambda it: it["model"].update(max_input_chars_per_word=10**9)),

@@ -247,6 +247,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         retensored(lambda it: it.update({"qa_outputs.weight": torch.ones(2, 14)})),
         "tensor qa_outputs.bias is missing",
     ),
+    "beyond any machine": (edited(vocab_size=2**62), "vocab_size is 4611686018427387904, with its other"),
+    "beyond any number": (edited(vocab_size=10**30), "vocab_size is 10{30}, with its other sizes beyond any"),
+    "not finite in a byte": (
+        retensored(lambda it: it.update({QUERY: it[QUERY].fill_(torch.nan).to(torch.float8_e4m3fn)})),
+        "numbers that are not finite",
+    ),
     "not finite": (retensored(lambda it: it[QUERY].fill_(torch.nan)), "numbers that are not finite"),
     "integers": (retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})), "that are not finite"),
     "no head": (

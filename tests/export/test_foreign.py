@@ -1,7 +1,9 @@
 """Folders of Hugging Face that come back; and those that must not."""
 
 import json
+import os
 import pickle
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +68,14 @@ def test_a_folder_that_transformers_saved_again_comes_back(tmp_path: Path) -> No
     assert torch.equal(back.embed_target.position.weight, own)
 
 
+def test_nothing_is_written_beside_what_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A temporary folder may be full."""
+    written(tmp_path / "hf", {}, False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    import_folder(tmp_path / "hf", tmp_path / "back")
+    assert len(regard.load(tmp_path / "back", device="cpu").predict(texts())) == len(texts())
+
+
 def edited(**changes: Any) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
         path = folder / "config.json"
@@ -93,6 +103,11 @@ def added_token(folder: Path) -> None:
     content = json.loads(path.read_text("utf-8"))
     content["added_tokens"] = [{"id": 99, "content": "amber", "special": True}]
     path.write_text(json.dumps(content), "utf-8")
+
+
+def a_pipe(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    os.mkfifo(folder / "tokenizer.json")
 
 
 LAYER = "model.decoder.layers.0.fc1.weight"
@@ -125,8 +140,24 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "not finite": (retensored(lambda t: t[LAYER].fill_(torch.nan)), "numbers that are not finite"),
     "a bias": (retensored(lambda t: t["final_logits_bias"].fill_(1)), "final_logits_bias is not zero"),
     "added tokens": (added_token, r"tokenizer\.json: a tokenizer, but not one that regard exported"),
-    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "cannot be read as a tokenizer"),
-    "broken tokenizer": (replaced("tokenizer.json", b'{"added_tokens": []}'), "not a tokenizer.json"),
+    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), r"hf/tokenizer\.json: missing"),
+    "a pipe for a tokenizer": (a_pipe, r"hf/tokenizer\.json: missing, or not a file"),
+    "broken tokenizer": (
+        replaced("tokenizer.json", b'{"added_tokens": []}'),
+        r"hf/tokenizer\.json: not a tokenizer\.json, or a damaged one",
+    ),
+    "half a character": (
+        replaced("tokenizer.json", b'{"added_tokens": [], "\\ud800": 1}'),
+        r"hf/tokenizer\.json: not a tokenizer\.json, or a damaged one",
+    ),
+    "beyond single precision": (
+        retensored(lambda t: t.update({LAYER: torch.full_like(t[LAYER], 1e300, dtype=torch.float64)})),
+        "numbers that are not finite",
+    ),
+    "not finite in a byte": (
+        retensored(lambda t: t.update({LAYER: t[LAYER].fill_(torch.nan).to(torch.float8_e4m3fn)})),
+        "numbers that are not finite",
+    ),
 }
 
 

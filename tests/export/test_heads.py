@@ -87,6 +87,13 @@ def test_words_are_tagged_as_transformers_usually_does(tmp_path: Path) -> None:
         assert found == own.predict(text).tags
 
 
+def test_a_word_of_many_pieces_is_no_reason_to_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(transformers.tokenization_utils_base.logger, "warning", said.append)
+    made("tag").export(tmp_path / "out", "hf", ["amber " + "a" * 30])
+    assert said == []
+
+
 @pytest.mark.parametrize("berts", [True, False], ids=["a bert's vocabulary", "ours"])
 def test_windows_are_those_that_transformers_makes(tmp_path: Path, berts: bool) -> None:
     own = made("answer", berts=berts)

@@ -73,20 +73,24 @@ def predict(
         raise DataError(f"texts and --file {file} are both given; give one of them")
     if out is not None and not embed:
         raise DataError(f"--out {out}: only vectors (--embed) are written to a file; redirect answers with >")
-    searching: dict[str, object] = {
+    answers_only: dict[str, object] = {
         "--beam": beam,
         "--n-best": n_best,
         "--with": others,
+        "--engine": engine != "builtin",
         "--int8": int8,
         "--set": settings,
+        "--context": context,
+        "--context-file": context_file,
+        "--second": second,
     }
     if embed:
-        embedding.refuse_others(searching | {"--entities": entities})
+        embedding.refuse_others(answers_only | {"--entities": entities})
         given = answering.given(run, file, ("text",), encoding)
         embedding.write_vectors(run, texts or map(str, given()), out, answering.count(texts, file, given))
         return
     if entities is not None:
-        relating.refuse_others(searching)
+        relating.refuse_others(answers_only)
         given = answering.given(run, file, ("text",), encoding)
         relating.write_relations(run, entities, texts or map(str, given()), json=json)
         return

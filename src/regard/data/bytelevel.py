@@ -12,7 +12,7 @@ from typing import Any
 import tokenizers as hf
 from tokenizers import decoders, models, pre_tokenizers
 
-from regard.data.foreign import numbered, read_object, read_text
+from regard.data.foreign import added, numbered, read_object, read_text
 from regard.errors import CheckpointError
 
 END = "<|endoftext|>"
@@ -96,10 +96,9 @@ def _from_json(path: Path) -> hf.Tokenizer:
         if model.get(name) not in usual:
             raise CheckpointError(f"{path}: {name} is {model[name]!r}, a GPT-2 has none")
     vocabulary = numbered(path, model.get("vocab"))
-    for token in content.get("added_tokens") or ():
-        added, place = (token.get("content"), token.get("id")) if isinstance(token, dict) else (token, -1)
-        if added != END or place != vocabulary.setdefault(END, len(vocabulary)):
-            raise CheckpointError(f"{path}: adds {added!r} to the vocabulary, which regard cannot")
+    for name, place in added(path, content):
+        if name != END or place != vocabulary.setdefault(END, len(vocabulary)):
+            raise CheckpointError(f"{path}: adds {name!r} to the vocabulary, which regard cannot")
     if not isinstance(model.get("merges"), list):
         raise CheckpointError(f"{path}: its merges are not a list of two pieces each")
     return _checked(path, vocabulary, _merges(path, model["merges"]))

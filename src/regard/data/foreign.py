@@ -1,6 +1,7 @@
 """Files of a vocabulary that was made elsewhere: bounded, and numbered as an embedding needs it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,14 @@ def numbered(path: Path, vocabulary: Any) -> dict[str, int]:
     if sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise CheckpointError(f"{path}: its pieces are not numbered 0, 1, 2 …, or some occur twice")
     return vocabulary
+
+
+def added(path: Path, content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Name and number of every piece that a tokenizer.json lists beside the vocabulary."""
+    listed = content.get("added_tokens") or []
+    for token in listed if isinstance(listed, list) else [listed]:
+        match token:
+            case {"content": str(name), "id": place}:
+                yield name, place
+            case _:
+                raise CheckpointError(f"{path}: adds {token!r} to the vocabulary, which regard cannot")

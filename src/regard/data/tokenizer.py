@@ -82,7 +82,12 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        inner = _read(path)
+        return cls.parsed(_read(path), path)
+
+    @classmethod
+    def parsed(cls, content: bytes, path: Path) -> Self:
+        """What stands in a tokenizer.json; `path` is where it came from."""
+        inner = _parsed(content, path)
         if not (_is_ours(inner) or _is_berts(inner) or _is_gpt2s(inner)):
             raise CheckpointError(f"{path}: a tokenizer, but not one of regard; train it here or convert it")
         return cls(inner)
@@ -247,7 +252,7 @@ def _is_plain(inner: hf.Tokenizer) -> bool:
     )
 
 
-def _read(path: Path) -> hf.Tokenizer:
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -257,6 +262,10 @@ def _read(path: Path) -> hf.Tokenizer:
         ) from error
     if len(content) > MAX_FILE_BYTES:
         raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
+    return content
+
+
+def _parsed(content: bytes, path: Path) -> hf.Tokenizer:
     try:
         inner = hf.Tokenizer.from_buffer(content)
         inner.encode(UNSEEN)  # some damage shows only at the first unknown character

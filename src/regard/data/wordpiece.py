@@ -11,7 +11,7 @@ from typing import Any
 import tokenizers as hf
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.data.foreign import numbered, read_object, read_text
+from regard.data.foreign import added, numbered, read_object, read_text
 from regard.errors import CheckpointError
 
 PAD, UNKNOWN, BEGIN, END, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
@@ -45,9 +45,8 @@ def _from_json(path: Path) -> hf.Tokenizer:
     if (model.get("unk_token"), model.get("continuing_subword_prefix")) != (UNKNOWN, "##"):
         raise CheckpointError(f"{path}: unknown words and continuations are not marked as a BERT's are")
     known = {*NEEDED, MASK}
-    for token in content.get("added_tokens") or ():
-        name = token.get("content") if isinstance(token, dict) else token
-        if name not in known or vocabulary.get(name) != token.get("id"):
+    for name, place in added(path, content):
+        if name not in known or vocabulary.get(name) != place:
             raise CheckpointError(f"{path}: adds {name!r} to the vocabulary, which regard cannot")
     longest = model.get("max_input_chars_per_word", LONGEST_WORD)
     if not isinstance(longest, int) or not 0 < longest <= 10_000:

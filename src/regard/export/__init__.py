@@ -44,7 +44,7 @@ def export(
     leave = way(task, to)
     if int8 and to != "ct2":
         raise RunError(f"{to}: has no int8 here; export to ct2 for that")
-    if folder.exists():
+    if folder.exists() or folder.is_symlink():
         raise RunError(f"{folder}: already exists; choose another folder, or delete it")
     examples = task.encode(rows_of(texts, *task.inputs))
     asked = [i for i, example in enumerate(examples) if task.usable_input(example)]

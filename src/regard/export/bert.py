@@ -6,7 +6,6 @@ what its name says.
 """
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -146,8 +145,8 @@ def _tokenizer(folder: Path) -> Tokenizer:
     try:
         return Tokenizer.of_bert(folder)
     except CheckpointError as first:
-        with tempfile.TemporaryDirectory() as scratch, suppress(CheckpointError):
-            return read_tokenizer(folder / FILE, Path(scratch) / FILE)
+        with suppress(CheckpointError):
+            return read_tokenizer(folder / FILE)
         raise first
 
 
@@ -174,7 +173,13 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
 
 def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
     """What is ours of the file, once every name and shape is known to be as config.json has it."""
-    own = unfilled(lambda: config.build(n_rows)).state_dict()
+    try:
+        own = unfilled(lambda: config.build(n_rows)).state_dict()
+    except (RuntimeError, TypeError):  # no number, or one whose product with others is no number of bytes
+        raise CheckpointError(
+            f"{path.with_name('config.json')}: vocab_size is {n_rows}, with its other sizes beyond any "
+            "machine; is it damaged?"
+        ) from None
     shapes = {theirs: tuple(own[ours].shape) for ours, theirs in correspondence(config)}
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
     names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}

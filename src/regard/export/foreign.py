@@ -4,7 +4,6 @@ Only what the three twins (twins.py) have is read, and only with a vocabulary th
 weights may have been trained further elsewhere. Sizes are compared with the file before memory is taken.
 """
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ REQUIRED = {
 
 
 def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
-    if out.exists():
+    if out.exists() or out.is_symlink():
         raise RunError(f"{out}: already exists; choose another")
     given = read_json(folder / "config.json")
     twin = next((twin for twin in TWINS if twin.model_type == given.get("model_type")), None)
@@ -50,8 +49,7 @@ def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
             f"({known} are)"
         )
     _require_ours(folder / "config.json", given)
-    with tempfile.TemporaryDirectory() as scratch:
-        source, target = _tokenizers(folder, Path(scratch) / FILE)
+    source, target = _tokenizers(folder)
     config, dims = _model_config(folder, twin, given, len(source), len(target), joint=source is target)
     foreign = _tensors(folder / WEIGHTS, config, dims)
     if twin is BLENDERBOT and not torch.equal(*(foreign[name] for name in POSITIONS)):
@@ -73,11 +71,11 @@ def _require_ours(path: Path, given: dict[str, Any]) -> None:
             raise CheckpointError(f"{path}: {name} is {given[name]!r}, regard's models have {wanted!r}")
 
 
-def _tokenizers(folder: Path, scratch: Path) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
     """Of the source and the target, one for both where there is only one."""
-    source = read_tokenizer(folder / FILE, scratch)
+    source = read_tokenizer(folder / FILE)
     separate = folder / TARGET / FILE
-    return source, read_tokenizer(separate, scratch) if separate.is_file() else source
+    return source, read_tokenizer(separate) if separate.is_file() else source
 
 
 def _model_config(

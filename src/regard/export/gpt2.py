@@ -5,7 +5,6 @@ differs from our GPT in what it computes it is refused by the name of the settin
 """
 
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -126,8 +125,8 @@ def _tokenizer(folder: Path) -> Tokenizer:
     try:
         return Tokenizer.of_gpt2(folder)
     except CheckpointError as first:
-        with tempfile.TemporaryDirectory() as scratch, suppress(CheckpointError):
-            return read_tokenizer(folder / FILE, Path(scratch) / FILE)
+        with suppress(CheckpointError):
+            return read_tokenizer(folder / FILE)
         raise first
 
 

@@ -39,7 +39,7 @@ def there(task: Tag, folder: Path) -> There:
     marks = Marks(tuple(before), after, tokenizer.unk_token_id, frozenset())
 
     def pieces(words: list[str]) -> list[list[int]]:
-        found: list[list[int]] = tokenizer(words, add_special_tokens=False)["input_ids"]
+        found: list[list[int]] = tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
         return found
 
     def read(tokens_RT: Ints, lengths_R: Ints) -> Floats:

@@ -29,7 +29,7 @@ class Opened:
 
     def tensor(self, name: str) -> Tensor:
         found: Tensor = self.file.get_tensor(self.names[name])
-        if not found.is_floating_point() or not torch.isfinite(found).all():
+        if not found.is_floating_point() or not torch.isfinite(found.float()).all():
             raise CheckpointError(
                 f"{self.path}: tensor {name} holds numbers that are not finite; is it damaged?"
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import tokenizers
 
-from regard.data.foreign import MAX_FILE_BYTES
+from regard.data.foreign import read_object
 from regard.data.tokenizer import EOS, Tokenizer
 from regard.data.vocabulary import SPECIALS
 from regard.errors import CheckpointError
@@ -64,19 +64,15 @@ def open_tokenizers(folder: Path) -> tuple[tokenizers.Tokenizer, tokenizers.Toke
     return source, tokenizers.Tokenizer.from_file(str(separate)) if separate.is_file() else source
 
 
-def read_tokenizer(path: Path, scratch: Path) -> Tokenizer:
-    """What `write_tokenizer` wrote, perhaps saved again by another tool; `scratch` gets it in our form."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
-        content: Any = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cannot be read as a tokenizer ({error})") from error
-    if not isinstance(content, dict) or not _adds_only_marks(content.get("added_tokens")):
+def read_tokenizer(path: Path) -> Tokenizer:
+    """What `write_tokenizer` wrote, perhaps saved again by another tool, in our form."""
+    if not path.is_file():
+        raise CheckpointError(f"{path}: missing, or not a file; is the folder complete?")
+    content = read_object(path)
+    if not _adds_only_marks(content.get("added_tokens")):
         raise CheckpointError(f"{path}: a tokenizer, but not one that regard exported")
     bare = content | dict.fromkeys(("post_processor", "truncation", "padding")) | {"added_tokens": []}
-    scratch.write_text(json.dumps(bare, ensure_ascii=False), "utf-8")
-    return Tokenizer.load(scratch)
+    return Tokenizer.parsed(json.dumps(bare).encode(), path)
 
 
 def _adds_only_marks(added: Any) -> bool:

@@ -125,7 +125,7 @@ def _ask(kind: Kind, limits: Limits, text: Any, texts: Any, how: dict[str, Any])
 
 
 def _search(limits: Limits) -> type[BaseModel]:
-    """Where a server allows less than the library, or lists stand for what a command line writes otherwise."""
+    """A server allows less than the library, and has lists where a command line writes them otherwise."""
     phrase = Annotated[str, StringConstraints(min_length=1, max_length=200)]
     phrases = Annotated[list[phrase], Field(max_length=limits.phrases)]
     tighter: dict[str, Any] = {

@@ -204,7 +204,7 @@ def fill(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
         found, needed = tuple(tensors[name].shape), tuple(tensor.shape)
         if found != needed:
             raise CheckpointError(f"{where}: tensor {name} has shape {found}, the model needs {needed}")
-        if not whole(torch.isfinite(tensors[name]).all()):
+        if not whole(torch.isfinite(tensors[name].to(tensor.dtype)).all()):
             raise CheckpointError(f"{where}: tensor {name} holds numbers that are not finite; is it damaged?")
     with torch.no_grad():
         for name, tensor in own.items():
