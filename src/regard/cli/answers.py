@@ -43,7 +43,7 @@ def write_answers(
     if not json and "n_best" not in search and _has_one_answer(trained, search):
         search = {"scores": False} | search
     if shows_engine:
-        console.line(f"answered by {trained.answered_by(**search)}", "dim", console=console.ERR)
+        console.line(f"engine: {trained.answered_by(**search)}", "dim", console=console.ERR)
     typed = not texts and file is None and sys.stdin.isatty()
     chat = Chat() if typed and trained.turns is not None else None
     if typed:
