@@ -4,7 +4,8 @@
 
 A head of its own looks from the decoder's last states at the encoder's, and g, how gladly to copy, is read
 off the same states. Names that are too rare to be learnt can be said this way. Source and target must have
-one vocabulary. The last piece of a source, its end mark, is not copied: the vocabulary says when to end.
+one vocabulary. The last piece of a source, its end mark, is not copied: the vocabulary says when to end. If it
+is all there is, g is 0.
 """
 
 from dataclasses import dataclass
@@ -80,8 +81,11 @@ class Copying(nn.Module):
         )
         places = Static(source.k_BGKE, here_B1KK)
         weights_BTK = self.look(hidden_BTD, places, mask=padding(source.lengths_B - 1))
-        tokens_NK = source.tokens_BK.repeat_interleave(rows // n_sources * length, dim=0)
-        return Copied(_wide(self.gate(hidden_BTD).flatten()), _wide(weights_BTK.flatten(0, 1)), tokens_NK)
+        each = rows // n_sources * length
+        tokens_NK = source.tokens_BK.repeat_interleave(each, dim=0)
+        empty_N = (source.lengths_B == 1).repeat_interleave(each)
+        gate_N = _wide(self.gate(hidden_BTD).flatten()).masked_fill(empty_N, -torch.inf)
+        return Copied(gate_N, _wide(weights_BTK.flatten(0, 1)), tokens_NK)
 
 
 def _wide(x: Tensor) -> Tensor:
