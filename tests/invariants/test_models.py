@@ -301,10 +301,12 @@ def test_looking_changes_nothing_and_every_site_is_seen(config: Config, dims: Di
         if name.startswith("pooling"):
             n_queries = 1
         assert weights_BHQK.shape[::2] == (len(given.lengths_B), n_queries), name
-        lengths_B = given.lengths_B - name.startswith("copying.")  # the end mark of a source is not copied
-        expected = (lengths_B > 0).float()[:, None, None].expand(weights_BHQK.shape[:3])
+        unseen = name.startswith("copying.")  # the end mark of a source is not copied
+        lengths = [length - unseen for length in given.lengths_B.tolist()]
+        expected = torch.ones(weights_BHQK.shape[:3])
+        expected[[row for row, length in enumerate(lengths) if length == 0]] = 0
         torch.testing.assert_close(weights_BHQK.sum(-1), expected, msg=name)
-        for row, length in enumerate(lengths_B.tolist()):
+        for row, length in enumerate(lengths):
             if looks_at_target:
                 assert not weights_BHQK[row].triu(1).any(), name
             else:

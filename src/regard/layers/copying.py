@@ -4,8 +4,8 @@
 
 A head of its own looks from the decoder's last states at the encoder's, and g, how gladly to copy, is read
 off the same states. Names that are too rare to be learnt can be said this way. Source and target must have
-one vocabulary. The last piece of a source, its end mark, is not copied: the vocabulary says when to end. If it
-is all there is, g is 0.
+one vocabulary. The last piece of a source, its end mark, is not copied: the vocabulary says when to end.
+Where it is alone, g is 0.
 """
 
 from dataclasses import dataclass
