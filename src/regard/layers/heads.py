@@ -87,7 +87,8 @@ def log_probs(target_N: Tensor) -> Read:
     """Reads the log-probability of each target; of the N×V logits only a slice is there at a time."""
 
     def read(out: Output) -> Tensor:
-        told_N = torch.cat([told for told, _ in _told(out, target_N)])
+        told = [-F.cross_entropy(*slice_, reduction="none") for slice_ in _slices(out, target_N)]
+        told_N = torch.cat(told)
         if out.copied is None:
             return told_N
         return out.copied.log_rest_N + torch.logaddexp(told_N, out.copied.rival(target_N))
@@ -100,19 +101,21 @@ def log_probs_and_hits(target_N: Tensor) -> Read:
 
     def read(out: Output) -> Tensor:
         assert out.copied is None, "a model that copies has other best guesses"
-        return torch.cat([torch.stack(rows) for rows in _told(out, target_N)], dim=1)
+        told = []
+        for scores, target in _slices(out, target_N):
+            hit = (scores.argmax(-1) == target).float()
+            told.append(torch.stack([-F.cross_entropy(scores, target, reduction="none"), hit]))
+        return torch.cat(told, dim=1)
 
     return read
 
 
-def _told(out: Output, target_N: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """By the vocabulary alone, slice after slice: log-probabilities, and whether no other is likelier."""
+def _slices(out: Output, target_N: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """The vocabulary's scores of some positions at a time, and their targets."""
     height = max(1, SLICE_ELEMENTS // len(out.weight_VD))
-    slices = (torch.split(whole, height) for whole in (out.hidden_ND, target_N))
-    for hidden, target in zip(*slices, strict=True):
-        scores = F.linear(hidden, out.weight_VD, out.bias_V).float()
-        hit = (scores.argmax(-1) == target).float()
-        yield -F.cross_entropy(scores, target, reduction="none"), hit
+    parts = (torch.split(whole, height) for whole in (out.hidden_ND, target_N))
+    for hidden, target in zip(*parts, strict=True):
+        yield F.linear(hidden, out.weight_VD, out.bias_V).float(), target
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
