@@ -143,16 +143,17 @@ def best_path(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> tuple[Ten
     Where a path came from is not noted on the way but asked again on the way back, for one tag only.
     What stands after its end repeats its last tag.
     """
-    states = [emit_BTC[:, 0]]
-    live_TB = torch.arange(emit_BTC.shape[1], device=lengths_B.device)[:, None] < lengths_B
+    emit_TCB, step_CC1 = emit_BTC.permute(1, 2, 0).contiguous(), step_CC[..., None]
+    live_TB = torch.arange(len(emit_TCB), device=lengths_B.device)[:, None] < lengths_B
     everywhere_T = live_TB.all(1).tolist()
-    for t in range(1, len(live_TB)):
-        going_BC = (states[-1][..., None] + step_CC).amax(1) + emit_BTC[:, t]
-        states.append(going_BC if everywhere_T[t] else torch.where(live_TB[t, :, None], going_BC, states[-1]))
-    score_B, tag_B = states[-1].max(-1)
-    into_CC, tags = step_CC.t().contiguous(), [tag_B]
+    states = [emit_TCB[0]]
+    for t in range(1, len(live_TB)):  # rows lie side by side: the largest of C is taken for all at once
+        going_CB = (states[-1][:, None] + step_CC1).amax(0) + emit_TCB[t]
+        states.append(going_CB if everywhere_T[t] else torch.where(live_TB[t], going_CB, states[-1]))
+    score_B, tag_B = states[-1].max(0)
+    tags = [tag_B]
     for t in range(len(live_TB) - 1, 0, -1):
-        came_B = (states[t - 1] + into_CC[tags[-1]]).argmax(-1)
+        came_B = (states[t - 1] + step_CC[:, tags[-1]]).argmax(0)
         tags.append(came_B if everywhere_T[t] else torch.where(live_TB[t], came_B, tags[-1]))
     return torch.stack(tags[::-1], dim=1), score_B
 
