@@ -40,12 +40,9 @@ def write(task: Seq2Seq[Any], model: Transformer | RNNSeq2Seq, folder: Path) -> 
         ["tokens", "lengths"],
         names,
     )
+    places = {name: past if name.startswith("past") else source for name in names}
     free = tuple(
-        {0: batch, 1: source}
-        if name == COPY_TOKENS
-        else {0: batch, 2: past if name.startswith("past") else source}
-        if tensor.ndim == 4
-        else {0: batch}
+        {0: batch} | ({axis: places[name]} if (axis := _length_axis(name, tensor)) else {})
         for name, tensor in held.items()
     )
     write_graph(
@@ -60,6 +57,13 @@ def write(task: Seq2Seq[Any], model: Transformer | RNNSeq2Seq, folder: Path) -> 
     settings = {"begin": BOS, "end": EOS, "never": list(NEVER_WRITTEN), "most": task.config.max_length - 1}
     write_json(folder / SETTINGS, settings)
     (folder / "README.md").write_text(CARD, "utf-8")
+
+
+def _length_axis(name: str, tensor: Tensor) -> int | None:
+    """Along which a tensor of the state has a place for each piece, if it has."""
+    if name == COPY_TOKENS:
+        return 1
+    return 2 if tensor.ndim == 4 else None
 
 
 def _with_past(held: dict[str, Tensor]) -> dict[str, Tensor]:
