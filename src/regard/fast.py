@@ -42,7 +42,9 @@ Scored = tuple[list[str], float]
 class Fast:
     def __init__(self, task: AnyTask, model: Any, config: ModelConfig, *, int8: bool = False) -> None:
         if not (isinstance(task, Seq2Seq) and isinstance(model, Transformer)):
-            raise RunError("ct2: only a Transformer that reads and writes has a counterpart in CTranslate2")
+            raise RunError(
+                "ct2: CTranslate2 has a counterpart only of a single Transformer that reads and writes"
+            )
         assert isinstance(config, TransformerConfig)
         library = ct2.library()
         self._beam_tokens = INT8_BEAM_TOKENS if int8 else BEAM_TOKENS

@@ -12,8 +12,8 @@ from regard.data.source import Row
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.models import Dims
 from regard.tasks import Multilabel, MultilabelConfig
-from regard.tasks.marked import LabelsTally
 from regard.tasks.multilabel import several
+from regard.tasks.multilabelled import LabelsTally
 from regard.tasks.task import evaluating
 from tiny import classifier, stirred
 

@@ -72,7 +72,7 @@ def search_settings(arguments: Iterable[str]) -> dict[str, Any]:
     """Settings of the search alone."""
     others, settings = files_and_settings(arguments)
     if others:
-        raise RecipeError(f"--set {others[0]!r}: write it as key=value, for example --set top_p=0.9")
+        raise RecipeError(f"--set {others[0]!r}: write it as key=value, for example --set beam=5")
     return settings
 
 

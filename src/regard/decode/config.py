@@ -9,6 +9,7 @@ from regard.config import Config
 from regard.errors import RecipeError, did_you_mean
 
 Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+OF_DRAWING = ("temperature", "top_k", "top_p", "min_p")
 
 
 def _listed(given: Any) -> Any:
@@ -81,9 +82,9 @@ class DecodeConfig(Config):
         return self
 
     def changed(self, **changes: Any) -> Self:
-        """This search with other settings, checked."""
+        """This search with other settings, checked; none that would do nothing."""
         try:
-            return type(self)(**(self.model_dump() | changes))
+            search = type(self)(**(self.model_dump() | changes))
         except ValidationError as error:
             fault = error.errors()[0]
             if fault["type"] == "extra_forbidden":
@@ -95,6 +96,10 @@ class DecodeConfig(Config):
             message = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
             value = f"{repr(fault['input'])[:60]} " if fault["loc"] else ""
             raise RecipeError(f"{name}: {value}{message}") from None
+        idle = [] if search.sample else [name for name in OF_DRAWING if name in changes]
+        if idle:
+            raise RecipeError(f"decode.{idle[0]}: {changes[idle[0]]} is for drawing; add sample=true")
+        return search
 
     def limit(self, n_source: int) -> int:
         """Pieces at most, the end counted."""

@@ -23,7 +23,7 @@ from regard.models.dims import Dims
 from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
-from regard.tasks.marked import Labels, LabelsTally, Marked, Markeds
+from regard.tasks.multilabelled import Labels, LabelsTally, Multilabelled, Multilabelleds
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
 
 
@@ -120,11 +120,11 @@ class Multilabel:
     def load(cls, config: MultilabelConfig, folder: Path) -> Self:
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
 
-    def encode(self, rows: Sequence[Row]) -> list[Marked]:
+    def encode(self, rows: Sequence[Row]) -> list[Multilabelled]:
         found = self.tokenizer.ids([row.fields["text"] for row in rows])
-        return [self._marked(row, ids) for row, ids in zip(rows, found, strict=True)]
+        return [self._labelled(row, ids) for row, ids in zip(rows, found, strict=True)]
 
-    def _marked(self, row: Row, ids: list[int]) -> Marked:
+    def _labelled(self, row: Row, ids: list[int]) -> Multilabelled:
         limit = self.config.max_length
         own = several(row.fields.get("label", ""), self.config.separator)
         for label in own:
@@ -134,36 +134,36 @@ class Multilabel:
                     f"{row.where}: label {quoted(label)} does not occur in the training data{near}"
                 )
         labels = np.array([self.index[label] for label in own], np.int64)
-        return Marked(row, np.array(self.tokenizer.framed(ids[:limit])), labels, cut=len(ids) > limit)
+        return Multilabelled(row, np.array(self.tokenizer.framed(ids[:limit])), labels, cut=len(ids) > limit)
 
-    def usable(self, example: Marked) -> bool:
+    def usable(self, example: Multilabelled) -> bool:
         return len(example.tokens) > len(self.tokenizer.framed(()))
 
-    def usable_input(self, example: Marked) -> bool:
+    def usable_input(self, example: Multilabelled) -> bool:
         return self.usable(example)
 
-    def size(self, example: Marked) -> tuple[int]:
+    def size(self, example: Multilabelled) -> tuple[int]:
         return (len(example.tokens),)
 
-    def keep(self, example: Marked) -> Kept:
+    def keep(self, example: Multilabelled) -> Kept:
         return example.tokens, example.labels
 
-    def revive(self, row: Row, kept: Kept) -> Marked:
+    def revive(self, row: Row, kept: Kept) -> Multilabelled:
         tokens, labels = kept
-        return Marked(row, tokens, labels)
+        return Multilabelled(row, tokens, labels)
 
-    def collate(self, examples: Sequence[Marked]) -> Markeds:
+    def collate(self, examples: Sequence[Multilabelled]) -> Multilabelleds:
         labels_BC = torch.zeros(len(examples), len(self.labels))
         for row, example in enumerate(examples):
             labels_BC[row, example.labels.tolist()] = 1
-        return Markeds(
+        return Multilabelleds(
             padded([example.tokens for example in examples]),
             torch.tensor([len(example.tokens) for example in examples]),
             labels_BC,
             tuple(examples),
         )
 
-    def loss(self, model: nn.Module, batch: Markeds) -> Loss:
+    def loss(self, model: nn.Module, batch: Multilabelleds) -> Loss:
         """Of a text: the sum over all labels, which is −log of the probability of exactly its own."""
         logits_BC, labels_BC = model(batch.tokens_BT, batch.lengths_B), batch.labels_BC
         smoothing = self.config.label_smoothing
@@ -176,12 +176,12 @@ class Multilabel:
         plain = -told_together(logits_BC.detach(), labels_BC).sum()
         return Loss({"texts": Part(learnt)}, shown={"texts": plain})
 
-    def measure(self, model: nn.Module, batch: Markeds, *, thorough: bool) -> LabelsTally:
+    def measure(self, model: nn.Module, batch: Multilabelleds, *, thorough: bool) -> LabelsTally:
         predicted = [answer.labels for answer in self.predict(model, batch)]
         gold = [tuple(self.labels[n] for n in sorted(example.labels.tolist())) for example in batch.examples]
         return LabelsTally(predicted, gold)
 
-    def predict(self, model: nn.Module, batch: Markeds, tell: Tell[Labels] = untold) -> list[Labels]:
+    def predict(self, model: nn.Module, batch: Multilabelleds, tell: Tell[Labels] = untold) -> list[Labels]:
         with torch.inference_mode():
             logits_BC = model(batch.tokens_BT, batch.lengths_B)
             likely_BC = torch.sigmoid(logits_BC)
@@ -196,24 +196,24 @@ class Multilabel:
             tell(place, answers[-1])
         return answers
 
-    def force(self, example: Marked, prediction: Labels) -> Markeds:
+    def force(self, example: Multilabelled, prediction: Labels) -> Multilabelleds:
         given = np.array([self.index[label] for label in prediction.labels], np.int64)
         return self.collate([replace(example, labels=given)])
 
-    def replay(self, model: nn.Module, batch: Markeds) -> Tensor:
+    def replay(self, model: nn.Module, batch: Multilabelleds) -> Tensor:
         """Of the answer as a whole: these labels, and no others."""
         return told_together(model(batch.tokens_BT, batch.lengths_B), batch.labels_BC)[:, None]
 
-    def leave_out(self, batch: Markeds, pieces: range) -> Markeds:
+    def leave_out(self, batch: Multilabelleds, pieces: range) -> Multilabelleds:
         n, stays_B = len(pieces), marks_among(self.tokenizer, batch.tokens_BT, pieces)
-        return Markeds(
+        return Multilabelleds(
             without_words(batch.tokens_BT, pieces, stays_B),
             batch.lengths_B - 1 + stays_B.long(),
             batch.labels_BC.expand(n, -1),
             batch.examples * n,
         )
 
-    def grounds(self, example: Marked, prediction: Labels) -> dict[str, Ground]:
+    def grounds(self, example: Multilabelled, prediction: Labels) -> dict[str, Ground]:
         words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
         told = prediction.text or "(none)"
@@ -228,7 +228,7 @@ class Multilabel:
         layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
         return f"encoder layer {layer}: word → word", "text", "text"
 
-    def pictures(self, model: nn.Module, batch: Markeds) -> list[Picture]:
+    def pictures(self, model: nn.Module, batch: Multilabelleds) -> list[Picture]:
         return []
 
 

@@ -15,7 +15,7 @@ from regard.metrics.resample import plainly
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class Multilabelled:
     """`tokens` are framed by the tokeniser's marks; `labels` are numbers, none when unknown."""
 
     row: Row
@@ -25,12 +25,12 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class Markeds:
+class Multilabelleds:
     tokens_BT: Tensor
     lengths_B: Tensor
     labels_BC: Tensor
     """1 where a text has a label, else 0."""
-    examples: tuple[Marked, ...]
+    examples: tuple[Multilabelled, ...]
 
     @property
     def counts(self) -> dict[str, int]:
