@@ -1,6 +1,7 @@
 """The public face: from files to a run folder, to predictions, scores and explanations."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, pairwise
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import regard
 from mixes import mixes
@@ -138,6 +139,18 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, capsys: pytest.Capt
     assert regard.train(given).metrics == first.metrics
     assert "trained to its end already; --fresh starts over" in capsys.readouterr().err
     assert durable.sha256(tmp_path / "run" / "metrics.jsonl") == before
+
+
+def test_a_finished_run_whose_data_changed_is_not_taken_for_the_same(tmp_path: Path) -> None:
+    given = translating(tmp_path, max_steps=1)
+    regard.train(given, quiet=True)
+    file = Path(given.data.train[0])
+    content = file.read_text("utf-8")
+    file.write_text("\n".join(reversed(content.splitlines())) + "\n", "utf-8")
+    with pytest.raises(RunError, match=rf"data\.{re.escape(str(file))} has changed since this run began"):
+        regard.train(given, quiet=True)
+    file.unlink()
+    assert regard.train(given, quiet=True).metrics["step"] == 1, "it needs no data any more"
 
 
 def test_fresh_gives_the_old_run_another_name(tmp_path: Path) -> None:
@@ -339,6 +352,24 @@ def test_models_with_other_vocabularies_do_not_answer_together(
         regard.load(tmp_path / "a", tmp_path / "b")
     with pytest.raises(RunError, match=r"c: has another source vocabulary than .*a"):
         regard.load(tmp_path / "a", tmp_path / "c")
+
+
+def test_models_with_less_room_do_not_answer_together(tmp_path: Path) -> None:
+    roomy, tight = (untrained(transformer(position="learned", max_positions=n)) for n in (300, 300))
+    roomy.save(tmp_path / "roomy")
+    tight.save(tmp_path / "tight")
+    config = json.loads((tmp_path / "tight" / "config.json").read_text("utf-8"))
+    weights = load_file(tmp_path / "tight" / "model.safetensors")
+    config["task"]["max_length"], config["model"]["max_positions"] = 9, 10
+    cut = {
+        name: tensor[:10].clone() if tensor.shape[:1] == (300,) else tensor
+        for name, tensor in weights.items()
+    }
+    (tmp_path / "tight" / "config.json").write_text(json.dumps(config), "utf-8")
+    save_file(cut, tmp_path / "tight" / "model.safetensors")
+    with pytest.raises(RunError, match=r"tight: has 10 positions, but texts of .*roomy may have \d+ pieces"):
+        regard.load(tmp_path / "roomy", tmp_path / "tight")
+    assert regard.load(tmp_path / "tight", tmp_path / "roomy").predict("a b")
 
 
 def test_evaluation_gives_the_scores_of_the_run(

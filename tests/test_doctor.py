@@ -43,7 +43,7 @@ def tsv(rows: list[tuple[str, ...]]) -> bytes:
 
 @pytest.fixture
 def translation(tmp_path: Path) -> Examine:
-    """Examines pairs given as rows or bytes; other keywords are settings of the task."""
+    """Examines pairs given as rows or bytes; other keywords are batch_tokens and settings of the task."""
 
     def run(**given: Any) -> Report:
         splits = {"train": PAIRS, "valid": [("alpha", "beta")], "test": [("0 alpha", "gamma beta")]}
@@ -53,7 +53,9 @@ def translation(tmp_path: Path) -> Examine:
             path = tmp_path / f"{split}.tsv"
             path.write_bytes(content if isinstance(content, bytes) else tsv(content))
             data[split] = path.name
-        return _examined({"kind": "translate", "tokenizer": WORDS} | given, data, transformer().model_dump())
+        tokens = given.pop("batch_tokens", 40)
+        task = {"kind": "translate", "tokenizer": WORDS} | given
+        return _examined(task, data, transformer().model_dump(), tokens)
 
     return run
 
@@ -70,8 +72,10 @@ def classification(tmp_path: Path) -> Examine:
     return run
 
 
-def _examined(task: dict[str, Any], data: dict[str, str], model: dict[str, Any]) -> Report:
-    train = {"max_steps": 100, "batch_tokens": 40, "threads": 1}
+def _examined(
+    task: dict[str, Any], data: dict[str, str], model: dict[str, Any], batch_tokens: int | str = 40
+) -> Report:
+    train = {"max_steps": 100, "batch_tokens": batch_tokens, "threads": 1}
     return examine(Recipe.parse({"task": task, "data": data, "model": model, "train": train}))
 
 
@@ -300,7 +304,28 @@ def test_a_machine_that_is_too_small(
     monkeypatch.setattr(Machine, "here", lambda: Machine(1, memory, gpu=False))
     tight = found(translation(), "memory")
     assert tight.severity == severity
-    assert "take a smaller model, or split batches with train.accumulate" in tight.message
+    assert 'or let train.batch_tokens = "auto" or train.accumulate split batches' in tight.message
+
+
+def test_a_batch_that_does_not_fit_is_a_finding(
+    translation: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr("regard.doctor.cost.update", full)
+    tight = found(translation(), "memory")
+    assert tight.message.startswith("the largest batch does not fit into memory (DefaultCPUAllocator: can't")
+
+
+def test_what_training_would_split_is_measured_in_parts(
+    translation: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.doctor.cost.find_parts", lambda training: 2)
+    seen: list[int] = []
+    monkeypatch.setattr("regard.doctor.cost.update", lambda training, *_: seen.append(training.n_parts))
+    translation(batch_tokens="auto")
+    assert set(seen) == {2}
 
 
 def test_data_that_nothing_can_be_learnt_from(translation: Examine) -> None:

@@ -64,12 +64,13 @@ def test_it_leaves(trained: Trained, tmp_path: Path, to: str) -> None:
         assert back.predict(["amber birch", long]) == trained.predict(["amber birch", long])
 
 
-def test_the_fast_engine_answers(trained: Trained, folder: Path) -> None:
-    fast = regard.load(folder / "run", engine="ct2")
+def test_the_fast_engine_answers(trained: Trained, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["amber birch", "cedar amber"]
     search = {"min_length": 2, "length_penalty": 0.0}
-    ours, theirs = (each.predict(texts, **search) for each in (trained, fast))
-    assert [answer.text for answer in theirs] == [answer.text for answer in ours]
+    ours = trained.predict(texts, **search)
+    fast = regard.load(folder / "run", engine="ct2")
+    monkeypatch.setattr(type(fast.task), "predict", None)  # our own search
+    assert [answer.text for answer in fast.predict(texts, **search)] == [answer.text for answer in ours]
 
 
 def test_it_answers_with_its_kind_alone(trained: Trained, folder: Path, tmp_path: Path) -> None:

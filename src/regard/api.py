@@ -26,10 +26,12 @@ from regard.follow import follow
 from regard.metrics.resample import Difference, Weighable, differences, intervals
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
+from regard.models.outline import places
 from regard.recipe import Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig, Translate, Writing, reading, turns
+from regard.tasks import AnyTask, TaskConfig, Writing, longest, reading, turns
+from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
@@ -115,7 +117,7 @@ class Trained:
             rows = rows_of(chunk, *task.inputs, first=done + 1)
             told = among(range(done, done + len(chunk)), tell)
             done += len(chunk)
-            if fast is not None and isinstance(task, Translate):
+            if fast is not None and isinstance(task, Seq2Seq):
                 for place, answer in enumerate(fast.answers(task, rows)):
                     told(place, answer)
                     yield answer
@@ -259,7 +261,7 @@ def load(
     task, task_config, model, model_config, metrics = load_model(Path(folder))
     if others:
         members = [_member(model, Path(folder))]
-        members += [_alike(Path(other), Path(folder), task) for other in others]
+        members += [_alike(Path(other), Path(folder), task, task_config) for other in others]
         model, metrics = Ensemble(members), {}
     where = pick_device(device)
     engines = Engines.made(engine, task, model, model_config, where, int8=int8)
@@ -272,9 +274,9 @@ def _member(model: nn.Module, folder: Path) -> Member:
     return model
 
 
-def _alike(other: Path, folder: Path, task: AnyTask) -> Member:
-    """The model of another run, which must write in the same vocabulary."""
-    its_task, _, model, _, _ = load_model(other)
+def _alike(other: Path, folder: Path, task: AnyTask, task_config: TaskConfig) -> Member:
+    """The model of another run, which must write in the same vocabulary and have room for as long texts."""
+    its_task, _, model, config, _ = load_model(other)
     member = _member(model, other)
     if its_task.kind != task.kind:
         raise RunError(f"{other}: a {its_task.kind} model cannot answer together with {folder} ({task.kind})")
@@ -284,6 +286,12 @@ def _alike(other: Path, folder: Path, task: AnyTask) -> Member:
                 f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
                 "trained on the same data with the same tokenizer (and another seed or other sizes)"
             )
+    most, needed = places(config), longest(task_config, config)
+    if most is not None and most <= needed:
+        raise RunError(
+            f"{other}: has {most} positions, but texts of {folder} may have {needed} pieces and an end; "
+            "give it first"
+        )
     return member
 
 

@@ -23,16 +23,24 @@ def describe(folder: Path) -> dict[str, Any]:
         task, model, model_config, metrics = *_unfinished(folder, recipe), {}
     return {
         "folder": str(folder),
-        "finished": bool(metrics),
+        "finished": (finished := _tells_of_an_end(metrics)),
         "task": task.kind,
         "model": str(model_config),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "vocabulary": {role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},
         "labels": list(getattr(task, "labels", ())),
         "data": None if recipe is None else recipe.data.model_dump(mode="json"),
-        "training": metrics or progress(folder / "metrics.jsonl", task.metric),
+        "training": metrics if finished else progress(folder / "metrics.jsonl", task.metric),
         "files": {str(path.relative_to(folder)): path.stat().st_size for path in _files(folder)},
     }
+
+
+def _tells_of_an_end(metrics: dict[str, Any]) -> bool:
+    return (
+        {"scores", "step", "minutes", "stopped_by", "weights"} <= metrics.keys()
+        and isinstance(metrics["step"], int)
+        and isinstance(metrics["minutes"], int | float)
+    )
 
 
 def _unfinished(folder: Path, recipe: Recipe) -> tuple[AnyTask, nn.Module, ModelConfig]:

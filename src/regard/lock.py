@@ -69,10 +69,15 @@ def _take(folder: Path, descriptor: int) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_ino != (folder / NAME).stat().st_ino:
-            raise OSError("released and taken again by others meanwhile")
-    except OSError:
+            raise BlockingIOError("released and taken again by others meanwhile")
+    except BlockingIOError:
         raise RunError(
-            f"{folder}: is being trained by process {holder.get('pid', '?')} on this machine"
+            f"{folder}: is being trained by process {holder.get('pid', '?')} on this machine; wait for it, "
+            "stop it, or choose another with run=NAME"
+        ) from None
+    except OSError as error:
+        raise RunError(
+            f"{folder}: cannot be locked ({error.strerror}); choose a disk that can, with run=NAME"
         ) from None
     if holder.get("host", host) != host:
         raise RunError(

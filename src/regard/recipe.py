@@ -28,7 +28,10 @@ class DataConfig(Config):
     """Files of each split: aligned text files (one per role) or files of records, plain or .gz."""
 
     train: tuple[str, ...]
-    valid: tuple[str, ...] | None = Field(None, description="without it, every 20th training row is held out")
+    valid: tuple[str, ...] | None = Field(
+        None,
+        description="without it, part of the training data is held out: each 20th row, of plain text the end",
+    )
     test: tuple[str, ...] | None = None
     columns: dict[str, Column] = Field({}, description="role → column name, or number counted from 1")
     encoding: str = "utf-8"
@@ -46,9 +49,10 @@ class DataConfig(Config):
 
 def _folder(given: Any) -> Any:
     """A name; 2026 is one as well."""
-    name = str(given) if isinstance(given, str | int | float) else ""
+    name = str(given) if type(given) in (str, int) else ""
     if not name.isprintable() or not name:
-        raise ValueError(f"{given!r} is not the name of a folder")
+        in_quotes = "" if isinstance(given, str) else "; write one in quotes"
+        raise ValueError(f"{given!r} is not the name of a folder{in_quotes}")
     return name
 
 
@@ -170,6 +174,8 @@ def _override(given: dict[str, Any], override: str) -> None:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
         parsed = value  # plain text needs no quotes on a command line
+    if path == ["run"] and not isinstance(parsed, str | list | dict):
+        parsed = value  # 1.10 is a name, and not that of 1.1
     for step, name in enumerate(path[:-1]):
         given = given.setdefault(name, {})
         if not isinstance(given, dict):

@@ -27,6 +27,7 @@ from regard import durable, identity
 from regard.begin import Found, begin, beginning, settled
 from regard.corpus import Corpus
 from regard.data.examples import Examples
+from regard.data.fingerprint import fingerprints
 from regard.data.layout import layout
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
@@ -251,15 +252,25 @@ def _fits(recipe: Recipe, task: AnyTask) -> None:
 
 
 def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
-    """Whether this very recipe has been trained to its end in its folder."""
+    """Whether this very recipe has been trained to its end in its folder, on the data as they are."""
     folder = base / recipe.run
     if not ((folder / "model" / "config.json").is_file() and (folder / identity.NAME).is_file()):
         return False
     known, _ = identity.read(folder)
     was = {key: value for key, value in known.items() if key.startswith("recipe.")}
-    if not identity.changes(was, identity.of_recipe(recipe)):
-        return True
-    return not identity.changes(was, identity.of_recipe(settled(recipe, beginning(recipe, base))))
+    if identity.changes(was, identity.of_recipe(recipe)) and identity.changes(
+        was, identity.of_recipe(settled(recipe, beginning(recipe, base)))
+    ):
+        return False
+    return not any(_has_changed(*of, recipe, base) for of in known.items() if of[0].startswith("data."))
+
+
+def _has_changed(key: str, was: str, recipe: Recipe, base: Path) -> bool:
+    """Data that are gone have not: a finished run does without."""
+    name = key.removeprefix("data.")
+    with suppress(DataError):
+        return fingerprints([name], base, Corpus(recipe, base).memo)[name] != was
+    return False
 
 
 def set_aside_run(folder: Path) -> Path | None:

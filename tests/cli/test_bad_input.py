@@ -129,7 +129,7 @@ def test_a_line_of_ten_megabytes(refused: Call, recipe: Path, home: Path) -> Non
             "{recipe}: task.bleu_tokenize: 'ja-mecab' should be '13a', 'zh', 'char', 'intl' or 'none'",
         ),
         ("run=", "{recipe}: run: '' is not the name of a folder"),
-        ("run=[1, 2]", "{recipe}: run: [1, 2] is not the name of a folder"),
+        ("run=[1, 2]", "{recipe}: run: [1, 2] is not the name of a folder; write one in quotes"),
         ('run="a\\u0000b"', "{recipe}: run: 'a\\x00b' is not the name of a folder"),
     ],
 )

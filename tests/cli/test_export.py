@@ -4,6 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from small_runs import Call
 
 
@@ -64,3 +66,11 @@ def test_an_occupied_folder_is_refused(call: Call, translator: Path, home: Path)
     for out in ("away", "link"):
         assert f"{out}: already exists" in call("export", translator, "--to", "ct2", "--out", out).stderr
         assert f"{out}: already exists" in call("import", "anything", "--out", out).stderr
+
+
+def test_a_run_that_is_here_is_exported_beside_itself(
+    call: Call, translator: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shutil.copytree(translator, home / "here"))
+    assert call("export", ".", "--to", "hf").exit_code == 0
+    assert (home / "here-hf" / "config.json").is_file()

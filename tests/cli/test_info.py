@@ -29,6 +29,15 @@ def test_a_model_folder(call: Call, classifier: Path) -> None:
     assert "no, yes" in result.stdout
 
 
+def test_metrics_that_do_not_tell_of_an_end(call: Call, classifier: Path, home: Path) -> None:
+    folder = Path(shutil.copytree(classifier / "model", home / "model"))
+    for metrics in ('{"scores": {"test": {"accuracy": 1}}}', '{"step": "x", "scores": {}}'):
+        (folder / "metrics.json").write_text(metrics)
+        result = call("info", "model")
+        assert result.exit_code == 0, result.stderr
+        assert "no, yes" in result.stdout
+
+
 def test_an_unfinished_run(call: Call, recipe: Path, home: Path) -> None:
     with prepare(Recipe.read(recipe)) as half:
         for event in half.events():

@@ -80,6 +80,8 @@ def test_n_best_are_numbered_lines(call: Call, translator: Path) -> None:
     assert [number for number, _, _ in cells] == ["1"] * 3 + ["2"] * 3
     scores = [float(score) for _, score, _ in cells]
     assert scores[:3] == sorted(scores[:3], reverse=True)
+    unscored = call("predict", translator, "一二", "--beam", "1", "--n-best", "1", "--set", "scores=false")
+    assert unscored.stdout.startswith("1\t\t")
 
 
 def test_no_input_gives_no_output(call: Call, translator: Path) -> None:

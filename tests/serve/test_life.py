@@ -72,6 +72,11 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     key.write_text("long enough for a key")
     named = ("--host", "0.0.0.0", "--key-file", str(key))
     assert "say under which names it is called there" in refusal(run, *named)
+    keyed = ("--key-file", str(key))
+    assert "--host models..example.org: no such address here" in refusal(
+        run, "--host", "models..example.org", *keyed
+    )
+    assert "--host: is empty; give an address" in refusal(run, "--host", "", *keyed)
     assert "no such file" in refusal(run, "--key-file", str(tmp_path / "nokey")).lower()
 
 

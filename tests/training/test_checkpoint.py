@@ -76,6 +76,31 @@ def test_a_fresh_optimizer_takes_up_where_the_old_one_was(saved: Path) -> None:
             assert torch.equal(optimizer.state[mine][kind], fresh.state[theirs][kind])
 
 
+def test_moments_that_were_not_there_yet_are_not_kept(tmp_path: Path) -> None:
+    model = nn.Sequential(Linear(3, 5), Linear(5, 2))
+    save(tmp_path, model, torch.optim.Adam(model.parameters()), Progress())
+    other, optimizer = trained(2)
+    checkpoint.restore(tmp_path, 0, other, optimizer)
+    assert not any(optimizer.state[parameter] for parameter in other.parameters())
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_parts_of_processes_hold_the_moments_that_there_are(tmp_path: Path, steps: int) -> None:
+    """None before the first step, and never any of what is frozen."""
+    model, optimizer = trained(1) if steps else (nn.Sequential(Linear(3, 5), Linear(5, 2)), None)
+    optimizer = optimizer or torch.optim.Adam(model.parameters())
+    optimizer.state.pop(model[0].weight, None)
+    tensors = checkpoint.tensors_of(model, optimizer, None)
+    checkpoint.save(tmp_path, PROGRESS, lambda folder: checkpoint.write_sharded(folder, tensors))
+    other, other_optimizer = trained(2)
+    assert checkpoint.restore(tmp_path, STEP, other, other_optimizer) == PROGRESS
+    assert all(map(torch.equal, model.state_dict().values(), other.state_dict().values()))
+    for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        had, has = optimizer.state[mine], other_optimizer.state[theirs]
+        assert had.keys() == has.keys()
+        assert all(torch.equal(had[kind], has[kind]) for kind in had)
+
+
 def test_is_plain_files_and_nothing_else(saved: Path) -> None:
     assert saved.name == "step-00000042"
     assert sorted(path.name for path in saved.iterdir()) == [

@@ -76,6 +76,19 @@ def test_a_score_whose_weights_were_lost_is_not_the_best(make: Make, monkeypatch
     assert training.progress.best_step == 3
 
 
+def test_weights_that_no_validation_saw_are_not_the_model(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make(max_steps=3, eval_every=3)
+    refuse(training, monkeypatch, errno.ENOSPC, {3})
+    with pytest.raises(CheckpointError, match="no validated checkpoint is whole; see that the disk"):
+        list(run(training))
+    monkeypatch.undo()
+    again = make(max_steps=3, eval_every=3)
+    again.resume()
+    assert isinstance(list(run(again))[-1], Finished)
+
+
 def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_used(make: Make) -> None:
     plan = {"max_steps": 8, "eval_every": 2}
     whole = make("whole", **plan)

@@ -60,6 +60,8 @@ def test_the_fewest_parts_that_go_through_are_found(
     parts = find_parts(training)
     assert -(-n_rows // parts) <= 3 < -(-n_rows // (parts // 2))
     assert all(parameter.grad is None for parameter in training.model.parameters())
+    at_most(training, 1)
+    assert find_parts(training) >= n_rows
     at_most(training, 0)
     with pytest.raises(RunError, match="not even one row of the largest batch fits into memory"):
         find_parts(training)

@@ -9,6 +9,7 @@ from torch import nn
 
 from regard.linear import Linear
 from regard.training.config import TrainConfig
+from regard.training.loop import run
 from regard.training.muon import Muon, orthogonal
 from regard.training.state import Training
 from states import state, whole_and_resumed
@@ -64,6 +65,19 @@ def test_leaves_embeddings_and_the_output_to_adam() -> None:
 def test_goes_on_to_the_same_bits(make: Make) -> None:
     whole, again = whole_and_resumed(make, optimizer="muon")
     assert all(map(torch.equal, state(whole), state(again)))
+
+
+@pytest.mark.parametrize("kinds", [("muon", "adamw"), ("adam", "muon")])
+def test_another_optimizer_goes_on_with_the_moments_it_knows(make: Make, kinds: tuple[str, str]) -> None:
+    before, after = kinds
+    list(run(make("run", optimizer=before, max_steps=3, eval_every=3)))
+    training = make("run", optimizer=after, max_steps=5, eval_every=5)
+    training.resume()
+    kept = [name for name, one in training.model.named_parameters() if training.optimizer.state[one]]
+    assert "embed_target.weight" in kept
+    assert "encoder.layers.0.ff.inner.weight" not in kept
+    list(run(training))
+    assert training.progress.step == 5
 
 
 def test_needs_whole_matrices() -> None:

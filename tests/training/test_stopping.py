@@ -114,6 +114,31 @@ def test_a_second_signal_does_not_wait(make: Make, listening: Stop) -> None:
     run_until_interrupted(training, react)
 
 
+def test_a_second_signal_within_an_update_saves_nothing(
+    make: Make, listening: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights would be those of a step that is not counted yet."""
+    whole = make("whole", max_steps=4, eval_every=4)
+    list(run(whole))
+    training = make("stopped", max_steps=4, eval_every=4)
+    training.stop = listening
+    real = training.optimizer.step
+
+    def interrupted() -> None:
+        real()
+        if training.progress.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(training.optimizer, "step", interrupted)
+    _, seen = run_until_interrupted(training, lambda event: None)
+    assert [event.step for event in seen if isinstance(event, Saved)] == [0]
+    again = make("stopped", max_steps=4, eval_every=4)
+    again.resume()
+    list(run(again))
+    assert all(map(torch.equal, state(whole), state(again)))
+
+
 def test_signals_are_given_back(listening: Stop) -> None:
     assert signal.getsignal(signal.SIGTERM) == listening._hear
     with pytest.raises(Interrupted, match="SIGTERM"):

@@ -149,4 +149,4 @@ def _write(number: int, answer: "Prediction | None", *, ranked: bool, alone: boo
         return
     best = answer.to_json()
     for each in (best, *best.get("others", ())):
-        sys.stdout.write(f"{number}\t{each['score']}\t{clean(each['text'])}\n")
+        sys.stdout.write(f"{number}\t{each.get('score', '')}\t{clean(each['text'])}\n")

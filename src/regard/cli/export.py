@@ -50,7 +50,8 @@ def export(
     trained = regard.load(run, device="cpu")
     way(trained.task, to)  # refused before texts are looked for
     texts, references = _given(run, inputs, trained.task)
-    folder = out or run.parent / f"{run.resolve().name}-{to}{'-int8' if int8 else ''}"
+    named = run if run.name.strip(".") else run.resolve()
+    folder = out or named.with_name(f"{named.name}-{to}{'-int8' if int8 else ''}")
     with console.progress("checking", (6 if int8 else 3) * len(texts)) as tick:
         report = trained.export(folder, to, texts, references=references, int8=int8, tick=tick)
     if json:

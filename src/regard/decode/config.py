@@ -82,7 +82,7 @@ class DecodeConfig(Config):
         return self
 
     def changed(self, **changes: Any) -> Self:
-        """This search with other settings, checked; none that would do nothing."""
+        """This search with other settings, checked; none of drawing where nothing is drawn."""
         try:
             search = type(self)(**(self.model_dump() | changes))
         except ValidationError as error:

@@ -13,7 +13,7 @@ from regard.corpus import HELD_OUT, fitted
 from regard.data.layout import layout, refuse_unfit
 from regard.data.source import Row
 from regard.doctor import pieces
-from regard.doctor.cost import Estimate, estimate, too_big
+from regard.doctor.cost import Estimate, measured, too_big
 from regard.doctor.pieces import Histogram
 from regard.doctor.reading import read_all
 from regard.errors import DataError
@@ -114,8 +114,10 @@ def _estimate(
             raise DataError(f"{name}: no usable training examples")
         refuse_unfit(examples, name)
         device = pick_device(recipe.train.device)
-        measured = estimate(assemble(recipe, task, examples, [], base / recipe.run, device), share)
-        findings += too_big(measured.memory)
-        return measured
+        found = measured(assemble(recipe, task, examples, [], base / recipe.run, device), share)
+        if isinstance(found, Estimate):
+            findings += too_big(found.memory)
+            return found
+        tight = [found]
     findings += tight
     return None

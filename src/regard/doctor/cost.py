@@ -9,9 +9,11 @@ import torch
 from regard.kinds.finding import Finding
 from regard.machine import Machine
 from regard.training.config import TrainConfig
+from regard.training.fitting import find_parts, is_memory_error
 from regard.training.loop import update
 from regard.training.state import Training
 
+REMEDY = 'take a smaller model, or let train.batch_tokens = "auto" or train.accumulate split batches'
 BUDGET = 5.0
 """Seconds of measuring, the first step not counted."""
 
@@ -34,12 +36,22 @@ def too_big(needed: int) -> list[Finding]:
     """A finding when training cannot fit, or hardly."""
     held = Machine.here().memory
     shown = f"training needs {needed / 1e9:.1f} GB of memory, this machine has {held / 1e9:.1f} GB"
-    remedy = "take a smaller model, or split batches with train.accumulate"
     if needed > held:
-        return [Finding("error", "memory", f"{shown}; {remedy}")]
+        return [Finding("error", "memory", f"{shown}; {REMEDY}")]
     if needed > 0.8 * held:
-        return [Finding("warning", "memory", f"{shown}, which is close; {remedy}")]
+        return [Finding("warning", "memory", f"{shown}, which is close; {REMEDY}")]
     return []
+
+
+def measured(training: Training, share: float) -> Estimate | Finding:
+    """What training takes, or that it does not fit."""
+    try:
+        return estimate(training, share)
+    except (RuntimeError, MemoryError) as error:
+        if not is_memory_error(error):
+            raise
+        why = str(error).partition("\n")[0]
+        return Finding("error", "memory", f"the largest batch does not fit into memory ({why}); {REMEDY}")
 
 
 def estimate(training: Training, share: float = 1.0) -> Estimate:
@@ -51,6 +63,8 @@ def estimate(training: Training, share: float = 1.0) -> Estimate:
     costs = [len(batch) * int(training.train.sizes[batch].max()) for batch in batches]
     largest = costs.index(max(costs))
     training.model.train()
+    if training.plan.batch_tokens == "auto":
+        training.advance(parts=find_parts(training))
     update(training, training.load(batches[largest]), 1, training.plan.lr)
     seconds, cost, steps = 0.0, 0, 0
     while steps < 2 or (seconds < BUDGET and steps < len(batches)):

@@ -1,6 +1,7 @@
 """The journal of a run as series of numbers."""
 
 import json
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +49,7 @@ class History:
                 case "finished":
                     history.finished = entry
                 case mishap if mishap in MISHAPS:
-                    history.mishaps.append((entry["step"], MISHAPS[mishap].format_map(_Shown(entry))))
+                    history.mishaps.append((entry["step"], MISHAPS[mishap].format_map(_shown(entry))))
         return history
 
     @property
@@ -112,11 +113,9 @@ class History:
         return list(found.values())
 
 
-class _Shown(dict[str, Any]):
-    """Numbers that are none were written as null."""
-
-    def __missing__(self, key: str) -> str:
-        return "?"
+def _shown(entry: dict[str, Any]) -> defaultdict[str, Any]:
+    """Numbers that are not finite were written as null."""
+    return defaultdict(lambda: "?", {key: value for key, value in entry.items() if value is not None})
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from regard.serve.limits import LIMITS, Limits
 from regard.serve.listener import MOST_PENDING, Listener, note_without_texts, within_files
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-EVERYWHERE = ("0.0.0.0", "::", "")
+EVERYWHERE = ("0.0.0.0", "::")
 HOST = re.compile(r"[^\s/*@]+")
 PORT = re.compile(r":\d+$")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*@?#]+", re.IGNORECASE)
@@ -53,6 +53,8 @@ def serve(
 def _refuse_open_door(host: str, key: str | None, allow_hosts: Sequence[str]) -> None:
     if host in LOOPBACK:
         return
+    if not host:
+        raise ServeError("--host: is empty; give an address of this machine, or 0.0.0.0 for all of them")
     if key is None:
         raise ServeError(
             f"--host {host}: others could reach it there, so it needs a key; give --key-file FILE, or put "
@@ -81,10 +83,11 @@ def _refuse_unmatched(allow_hosts: Sequence[str], allow_origins: Sequence[str]) 
 
 def _bound(host: str, port: int) -> socket.socket:
     try:
-        family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, socket.SOCK_STREAM)
-    except OSError as error:
-        raise ServeError(f"--host {host}: no such address here ({error.strerror})") from None
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ServeError(f"--host {host}: no such address here ({why})") from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

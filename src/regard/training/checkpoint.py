@@ -28,6 +28,7 @@ from regard import durable
 from regard.data.batching import START, Place
 from regard.errors import CheckpointError
 from regard.training.events import SetAside
+from regard.training.muon import Muon
 from regard.training.ranks import whole
 
 FORMAT_VERSION = 3
@@ -166,12 +167,18 @@ def _restore_sharded(folder: Path, model: nn.Module, optimizer: torch.optim.Opti
     """Into the parts that this rank holds, whatever parts were written."""
     from regard.training import sharding
 
-    for parameter in model.parameters():
-        if not optimizer.state[parameter]:
-            zero = {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
-            optimizer.state[parameter].update({"step": torch.zeros(()), **zero})
-    for name, tensors in (("model", dict(model.state_dict())), ("optimizer", _moments(model, optimizer))):
-        sharding.read(folder / name, tensors)
+    sharding.read(folder / "model", dict(model.state_dict()))
+    optimizer.state.clear()
+    parameters = dict(model.named_parameters())
+    for key in sharding.names(folder / "optimizer"):
+        name, _, kind = key.rpartition("/")
+        if name in parameters:
+            parameter = parameters[name]
+            optimizer.state[parameter][kind] = (
+                torch.zeros(()) if kind == "step" else torch.zeros_like(parameter)
+            )
+    if optimizer.state:
+        sharding.read(folder / "optimizer", _moments(model, optimizer))
 
 
 def _loaded(path: Path) -> dict[str, Tensor]:
@@ -255,10 +262,18 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
 
 
 def _restore_moments(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """Of every parameter whose moments this optimizer keeps; it may be another one, by accepted changes."""
     parameters = dict(model.named_parameters())
+    saved: dict[nn.Parameter, dict[str, Tensor]] = {}
     for key, value in _loaded(path).items():
         name, _, kind = key.rpartition("/")
         parameter = parameters.get(name)
         if parameter is None or (kind != "step" and value.shape != parameter.shape):
             raise CheckpointError(f"{path}: does not fit the model, its {key} belongs to another")
-        optimizer.state[parameter][kind] = value if kind == "step" else value.to(parameter.device)
+        moments = saved.setdefault(parameter, {})
+        moments[kind] = value if kind == "step" else value.to(parameter.device)
+    by_momentum = optimizer.matrices if isinstance(optimizer, Muon) else set()
+    optimizer.state.clear()
+    for parameter, moments in saved.items():
+        if ("momentum" in moments) == (parameter in by_momentum):
+            optimizer.state[parameter] = moments

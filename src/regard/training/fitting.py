@@ -36,12 +36,12 @@ def find_parts(training: Training) -> int:
     parts = _guess(training, largest) if training.device.type == "cpu" or training.together else 1
     # where all take part in every pass, one that failed alone would leave the others waiting
     while not (training.together or _goes_through(training, largest, parts)):
-        parts *= 2
-        if parts > len(largest):
+        if parts >= len(largest):
             raise RunError(
                 f"{training.checkpoints.parent}: not even one row of the largest batch fits into memory; "
                 "take a smaller model or a smaller task.max_length"
             )
+        parts *= 2
     return int(training.ranks.most({"parts": parts})["parts"])
 
 

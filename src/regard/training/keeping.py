@@ -112,14 +112,18 @@ def choose(training: Training, reason: str) -> Finished:
     was not picked, so it has none.
     """
     progress, root, metric = training.progress, training.checkpoints, training.task.metric
+    validated = {*progress.recent} if progress.best_score is None else {*progress.recent, progress.best_step}
     whole = [
         step
-        for step in sorted({*progress.recent, progress.best_step} & {*checkpoint.saved_steps(root)})
+        for step in sorted(validated & {*checkpoint.saved_steps(root)})
         if durable.damage(checkpoint.folder_of(root, step)) is None
     ]
     whole = training.ranks.told(whole) if training.together else whole
     if not whole:
-        raise CheckpointError(f"{root}: no validated checkpoint is whole; start over with --fresh")
+        raise CheckpointError(
+            f"{root}: no validated checkpoint is whole; see that the disk has room and give the same command "
+            "again, which goes on from the newest that is, or start over with --fresh"
+        )
     if progress.best_step in whole:
         candidates = {f"best checkpoint (step {progress.best_step})": [progress.best_step]}
     else:

@@ -53,7 +53,8 @@ def run(training: Training) -> Iterator[Event]:
                     raise Interrupted(training.signal)
                 yield from _step(training)
         except Interrupted:
-            if training.saved_at != training.progress.step:
+            between_steps = training.stop.thrown is None
+            if between_steps and training.saved_at != training.progress.step:
                 yield from save(training)
             raise
     if training.ranks.first or training.together:

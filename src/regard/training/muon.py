@@ -25,13 +25,14 @@ class Muon(torch.optim.AdamW):
 
     def __init__(self, model: nn.Module, *, narrow: bool = False, **adam: Any) -> None:
         self.narrow = narrow
-        matrices = {
+        self.matrices = {
             module.weight
             for name, module in model.named_modules()
             if isinstance(module, Linear) and name != "output"
         }
-        super().__init__([parameter for parameter in model.parameters() if parameter not in matrices], **adam)
-        in_order = [parameter for parameter in model.parameters() if parameter in matrices]
+        parameters = list(model.parameters())
+        super().__init__([parameter for parameter in parameters if parameter not in self.matrices], **adam)
+        in_order = [parameter for parameter in parameters if parameter in self.matrices]
         if in_order:
             self.add_param_group({"params": sorted(in_order, key=_shape)})
 

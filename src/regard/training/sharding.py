@@ -44,6 +44,13 @@ def write(folder: Path, tensors: dict[str, Tensor]) -> None:
         save(tensors, storage_writer=writer, no_dist=not dist.is_initialized())
 
 
+def names(folder: Path) -> list[str]:
+    """Of the tensors that were written there; of none, there may be no folder."""
+    if not folder.is_dir():
+        return []
+    return [*HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata]
+
+
 def read(folder: Path, tensors: dict[str, Tensor]) -> None:
     """Into the tensors given, whoever holds which part of them."""
     reader = HuggingFaceStorageReader(str(folder))
