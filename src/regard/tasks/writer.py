@@ -178,11 +178,13 @@ class Writer:
         return self.tokenizer.marks.unknown not in self.tokenizer.encode(phrase).ids
 
     def _within(self, phrase: str) -> list[int]:
-        """The pieces of a phrase in the middle of a text: with a space before a word, if none carries it."""
+        """The usual pieces of a phrase in the middle of a text, where a space stands before a word."""
         ids = self.tokenizer.encode(phrase).ids
-        if is_of_a_word(self.tokenizer.spelt(phrase)[0]):
-            return [self.tokenizer.spellings.index(" "), *ids]
-        return ids
+        if not is_of_a_word(self.tokenizer.spelt(phrase)[0]):
+            return ids
+        if self.tokenizer.spelt(f" {phrase}").startswith(" "):
+            return self.tokenizer.encode(f" {phrase}").ids
+        return [self.tokenizer.spellings.index(" "), *ids]
 
     def _refuse_broken(self, found: Sequence[Hypothesis], decode: DecodeConfig) -> None:
         """Settings that only together leave no way show up here, and not as a broken promise."""
