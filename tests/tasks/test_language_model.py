@@ -168,6 +168,23 @@ def test_a_word_that_must_be_said_is_led_to_by_its_usual_pieces(kind: str) -> No
     assert required.pieces == [writer.tokenizer.encode(text).ids for text in (" heron", "雾")]
 
 
+def test_a_sample_has_room_for_what_is_asked_of_it() -> None:
+    task = fitted(decode={"prefix": "the grey heron", "max_length": 40})
+    (example,) = task.encode(rows_of(["fog\n"], "text"))
+    with evaluating(model := model_for(task)):
+        (sample,) = task.samples(model, [example], CPU)
+    assert (sample["input"], sample["expected"]) == ("fo", "g\n")
+    assert sample["answer"] == "the grey heron"
+
+
+def test_the_limit_of_a_continuation_is_named() -> None:
+    """Neither max_ratio nor task.max_length has a say in it."""
+    with pytest.raises(RecipeError, match=r"9999, one less than the 10,000 of any continuation"):
+        fitted(decode={"min_length": 10_000, "max_length": None})
+    with pytest.raises(RecipeError, match=r"prefix: has 10000 .* fewer pieces than the 10,000 of any"):
+        fitted(decode={"prefix": "a" * 10_000, "max_length": None})
+
+
 def test_a_letter_in_other_bytes_than_usual_is_still_not_said() -> None:
     task = fitted("gpt2").searching(must_not=("é",), beam=1)
     unusual = tuple(vocabulary()[0][letter] for letter in "Ã©")

@@ -72,13 +72,13 @@ class Dialogue(Seq2Seq[DialogueConfig]):
                     "model.init_from: a dialogue needs a vocabulary with the marks of regard's own; begin "
                     "with a language model that was trained here, or without init_from"
                 )
-            return cls(config, tokenizer, tokenizer)
+            return cls(config, tokenizer, tokenizer).checked()
         pairs = sampled((row.fields["context"], row.fields["reply"]) for row in rows)
         turns = dict.fromkeys(
             turn for context, reply in pairs for turn in (*split(context, config.separator), reply)
         )
         tokenizer = Tokenizer.train(config.tokenizer, turns)
-        return cls(config, tokenizer, tokenizer)
+        return cls(config, tokenizer, tokenizer).checked()
 
     def turns(self, row: Row) -> list[str]:
         """The turns that are read."""
