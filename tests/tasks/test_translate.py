@@ -288,9 +288,7 @@ def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any
 def test_a_blank_text_asks_for_nothing_that_could_be_too_much() -> None:
     long = "the grey heron stands away flies the fog"
     task = fitted(max_length=40).searching(prefix="der graue reiher steht " * 3)
-    with pytest.raises(
-        RecipeError, match=r"prefix: has 12 pieces, an output may have 10 .* max_ratio$"
-    ):
+    with pytest.raises(RecipeError, match=r"prefix: has 12 pieces, an output may have 10 .* max_ratio$"):
         predicted(task.searching(max_ratio=0.5), [long, "fog"])
     _, (blank, found, other), _ = predicted(task.searching(max_ratio=0.5), ["", long, long])
     assert blank.text == ""

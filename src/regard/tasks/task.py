@@ -178,7 +178,7 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
     def keep(self, example: Ex) -> Kept:
-        """What a cache has to keep of it, as sequences of integers below 65,536 or the vocabulary's size."""
+        """What a cache has to keep of it, as sequences of integers from 0 on."""
 
     def revive(self, row: Row, kept: Kept) -> Ex:
         """The example again, as far as training needs it; the row has no text."""
