@@ -249,7 +249,8 @@ def without_every(
 def numbered(rows: Iterable[Row], together: str | None = None) -> Iterator[tuple[int, Row]]:
     """Rows with the number, from 1, of what is held out as a whole.
 
-    That is a document with all its parts, or neighbours that have the same text in the role `together`.
+    That is a document with all its parts, or neighbours that come from one record or have the same text in
+    the role `together`.
     """
     number, before = 1, None
     for row in rows:
@@ -260,7 +261,8 @@ def numbered(rows: Iterable[Row], together: str | None = None) -> Iterator[tuple
 
 def _is_one(before: Row, row: Row, together: str | None) -> bool:
     if together is not None:
-        return before.fields[together] == row.fields[together]
+        of_one_record = (before.file, before.line) == (row.file, row.line)
+        return of_one_record or before.fields[together] == row.fields[together]
     return not closes(before)
 
 
