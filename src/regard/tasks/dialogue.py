@@ -25,7 +25,7 @@ from regard.tasks import stream
 from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
-from regard.tasks.task import Ground
+from regard.tasks.task import Ground, layer_of
 
 
 class ReplyConfig(DecodeConfig):
@@ -141,6 +141,5 @@ class Dialogue(Seq2Seq[DialogueConfig]):
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         if site.startswith("stack."):
-            layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
-            return f"layer {layer}: reply → what was said so far", "target", "stream"
+            return f"layer {layer_of(site)}: reply → what was said so far", "target", "stream"
         return super().site_grounds(site)

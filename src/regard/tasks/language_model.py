@@ -28,7 +28,7 @@ from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.models import GPT
 from regard.models.dims import Dims
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
-from regard.tasks.task import Ground, Loss, Part, Picture, padded, without_each
+from regard.tasks.task import Ground, Loss, Part, Picture, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
@@ -270,8 +270,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
         }
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
-        layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
-        return f"layer {layer}: what comes next → the text so far", "next", "context"
+        return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
     def pictures(self, model: nn.Module, batch: Stretches) -> list[Picture]:
         return []

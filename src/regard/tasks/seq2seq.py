@@ -25,7 +25,7 @@ from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
 from regard.tasks.pair import NOTHING, Pair, Pairs, Written
-from regard.tasks.task import Ground, Loss, Part, Picture, Tally, padded, without_each
+from regard.tasks.task import Ground, Loss, Part, Picture, Tally, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
@@ -287,7 +287,7 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         given, wanted = self.roles
-        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+        layer = layer_of(site)
         if site.startswith("encoder."):
             return f"encoder layer {layer}: {given} → {given}", "source", "source"
         if site.endswith(".self"):

@@ -230,6 +230,16 @@ def typed(inputs: Sequence[str], text: str = "your text") -> str:
     return " ".join([f'"your {first}"', *(f'--{role} "your {role}"' for role in others)])
 
 
+def layer_of(site: str) -> int | None:
+    """The layer that an attention site is in, from 1; None for a site outside of layers."""
+    return next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+
+
+def word_to_word(site: str) -> tuple[str, str, str]:
+    """`site_grounds` of an encoder that reads words."""
+    return f"encoder layer {layer_of(site)}: word → word", "text", "text"
+
+
 def padded(sequences: Sequence[Ints]) -> Tensor:
     """One row per sequence, filled up with padding: a copy, never the mapped file itself."""
     lengths = np.array([len(sequence) for sequence in sequences])
