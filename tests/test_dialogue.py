@@ -16,6 +16,8 @@ import regard
 from regard.api import Trained
 from regard.cli import app
 from regard.cli.chat import Chat
+from regard.corpus import Corpus
+from regard.data.source import Row
 from regard.doctor import examine
 from regard.errors import DataError, RunError
 from regard.recipe import Recipe
@@ -190,6 +192,19 @@ def test_the_replies_to_a_context_are_held_out_together(tmp_path: Path) -> None:
     recipe = recipe.model_copy(update={"data": recipe.data.model_copy(update={"valid": None})})
     report = examine(recipe)
     assert not [finding for finding in report.findings if finding.kind == "shared"]
+
+
+def test_the_turns_of_a_conversation_are_held_out_together(tmp_path: Path) -> None:
+    recipe = talking(tmp_path)
+    with (tmp_path / "train.jsonl").open("w", encoding="utf-8") as file:
+        for n in range(60):
+            file.write(json.dumps({"turns": [f"amber {n}", "birch", "cedar", "delta"]}) + "\n")
+    recipe = recipe.model_copy(update={"data": recipe.data.model_copy(update={"valid": None})})
+    held: list[Row] = []
+    learnt = list(Corpus(recipe, tmp_path).learnt(held))
+    assert [row.line for row in held] == [20, 20, 20, 40, 40, 40, 60, 60, 60]
+    assert len(learnt) == 57 * 3
+    assert not {row.line for row in held} & {row.line for row in learnt}
 
 
 def test_what_is_wrong_with_the_data_is_told(tmp_path: Path) -> None:

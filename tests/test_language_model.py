@@ -123,7 +123,7 @@ def test_it_is_served(trained: Trained, folder: Path, tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("", r"text\.txt: is empty"),
-        ("\n \n\n", "no text to learn a vocabulary from"),
+        ("\n \n\n", r"text\.txt: holds no records, only a header or blank lines"),
         ("abc", r"text\.txt: holds 4 pieces to learn from, a block has 12; give more text"),
     ],
 )

@@ -207,7 +207,9 @@ def test_damaged_lists_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"merges\.txt: merge \d+ is 'lonely', it should be two pieces"):
         Tokenizer.of_gpt2(tmp_path)
     (tmp_path / "merges.txt").unlink()
-    with pytest.raises(CheckpointError, match=r"merges\.txt: cannot be read .* is the folder complete"):
+    with pytest.raises(
+        CheckpointError, match=r"merges\.txt: cannot be read \(No such file or directory\); is"
+    ):
         Tokenizer.of_gpt2(tmp_path)
 
 

@@ -40,6 +40,23 @@ def test_parts_that_go_on_make_up_the_document(by: By, part: int, monkeypatch: p
     assert len(parts) > len(whole)
 
 
+@pytest.mark.parametrize("part", [0, 3, 4096])
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\n \n\n", " "])
+@pytest.mark.parametrize("by", ["lines", "paragraphs", "files"])
+def test_blank_lines_at_the_end_of_a_file_leave_no_document_open(
+    by: By, end: str, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PART", part)
+    *_, (_, last) = documents((TEXT + end).split("\n"), by)
+    assert not goes_on(last)
+    assert last.rstrip().endswith("of  three")
+
+
+def test_a_file_begins_with_its_blank_lines() -> None:
+    assert list(documents(["", " ", "one", ""], "files")) == [(1, "\n \none")]
+    assert list(documents(["", " "], "files")) == []
+
+
 def test_files_are_read_as_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\r\n\r\n two\r\n", "utf-8")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress("三\n".encode()))

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from regard.data import examples
-from regard.data.examples import ADDED, Examples, before_end, held_out, without_end, without_every, write
+from regard.data.examples import (
+    ADDED,
+    Examples,
+    Kept,
+    before_end,
+    held_out,
+    without_end,
+    without_every,
+    write,
+)
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
@@ -79,6 +88,33 @@ def test_a_large_vocabulary_takes_more_room(
 ) -> None:
     monkeypatch.setattr(Tokenizer, "__len__", lambda self: size)
     assert Examples.of(TASKS["translate"], rows(20))[0].source.dtype == dtype
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_large_number_takes_more_room_from_the_row_on_that_has_it(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the second of two texts begins, which no vocabulary bounds."""
+    task, keep = TASKS["classify"], Classify.keep
+
+    def far_on(self: Classify, example: Any) -> Kept:
+        tokens, numbers = keep(self, example)
+        return tokens, np.append(numbers, 70_000 if example.row.file == "part-1.tsv" else 5)
+
+    monkeypatch.setattr(Classify, "keep", far_on)
+    monkeypatch.setattr(examples, "REWRITTEN", 7)
+    if where == "memory":
+        found: Any = Examples.of(task, rows(120))
+    else:
+        write(task, rows(120), tmp_path / "cache", name="data")
+        found = Examples.open(task, tmp_path / "cache")
+    expected = [example for example in task.encode(rows(120)) if task.usable(example)]
+    assert found[0].tokens.dtype == np.uint16
+    for i, example in enumerate(expected):
+        assert found[i].tokens.tolist() == example.tokens.tolist()
+        assert found[i].label == example.label
+        assert found[i].second == (70_000 if example.row.file == "part-1.tsv" else 5)
 
 
 @pytest.mark.usefixtures("small_chunks")

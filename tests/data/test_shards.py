@@ -1,12 +1,16 @@
 """Data in many files, and in Parquet: the rows are those of the one file they were made from."""
 
 import gzip
+import re
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import write_table
 
+from regard.data.dialogue import Turns
 from regard.data.source import read_rows
 from regard.errors import DataError
 from regard.sniff import sniff
@@ -93,6 +97,41 @@ def test_faults_of_parquet_are_said(parquet: str, tmp_path: Path) -> None:
     (tmp_path / "no.parquet").write_text("this is none")
     with pytest.raises(DataError, match=r"no\.parquet: not a readable Parquet file"):
         fields([str(tmp_path / "no.parquet")])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "text is null; it must be a string, a number, true or false"),
+        (b"abc", "text is of type bytes; it must be a string"),
+        (date(2024, 5, 1), "text is of type date; it must be a string"),
+        (Decimal("1.5"), "text is of type Decimal; it must be a string"),
+        (float("nan"), "text is not a number; it must be a string"),
+        (float("inf"), "text is not a number; it must be a string"),
+    ],
+    ids=str,
+)
+def test_what_is_no_text_is_called_what_it_is(value: object, said: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "a.parquet")
+    write_table(pa.table({"text": [value]}), file)
+    with pytest.raises(DataError, match=re.escape(f"{file}:1: {said}")):
+        list(read_rows([file], {"text": None}))
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        (b"abc", "turns is of type bytes; it must be a text, or a list of turns"),
+        ([1.5, 2.5], "turn 1 of turns is a number; it must be a text"),
+        ([float("nan")], "turn 1 of turns is not a number; it must be a text"),
+    ],
+    ids=str,
+)
+def test_what_is_no_turn_is_called_what_it_is(turns: object, said: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "a.parquet")
+    write_table(pa.table({"turns": [turns]}), file)
+    with pytest.raises(DataError, match=re.escape(f"{file}:1: {said}")):
+        list(read_rows([file], {"context": "turns", "reply": None}, by=Turns()))
 
 
 def test_without_pyarrow_it_is_said_what_to_install(parquet: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import tokenizers as hf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data import tokenizer as tokenizer_module
+from regard.data import foreign
 from regard.data.tokenizer import BOS, EOS, PAD, UNK, Encoded, Tokenizer, TokenizerConfig
 from regard.data.vocabulary import BYTES, FIRST_BYTE, SPECIALS
 from regard.data.writing import Kind
@@ -238,7 +238,7 @@ def test_ids_with_gaps_are_refused(tmp_path: Path) -> None:
 
 def test_a_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     TOKENIZERS["char"].save(tmp_path / "tokenizer.json")
-    monkeypatch.setattr(tokenizer_module, "MAX_FILE_BYTES", 101)
+    monkeypatch.setattr(foreign, "MAX_FILE_BYTES", 101)
     with pytest.raises(CheckpointError, match=r"tokenizer\.json: larger than 101 bytes"):
         Tokenizer.load(tmp_path / "tokenizer.json")
 

@@ -146,18 +146,20 @@ def plain_groups(
             finished[group] += [(p, ids) for p, ids, t in best[:each] if t == END]
             finished[group] = sorted(finished[group], reverse=True)[:each]
             live[group] = [(p, (*ids, t)) for p, ids, t in best if t != END][:each]
-            for _, ids in live[group]:
-                taken[ids[-1]] += 1
-            top = live[group][0][0] if live[group] else -torch.inf
+            top = max((p for p, _ in live[group]), default=-torch.inf)
             over[group] |= top == -torch.inf or (
                 len(finished[group]) == each and top <= finished[group][-1][0]
             )
+            if not over[group]:
+                taken.update(ids[-1] for _, ids in live[group])
     return finished
 
 
+@pytest.mark.parametrize("limits", [[5, 3, 6], [12, 10, 12]], ids=["short", "long"])
 @pytest.mark.parametrize(("width", "groups"), [(4, 2), (6, 3), (3, 3)])
-def test_groups_equal_the_plain_twin(width: int, groups: int) -> None:
-    chain, limits = Chain(n_sources=3), [5, 3, 6]
+def test_groups_equal_the_plain_twin(width: int, groups: int, limits: list[int]) -> None:
+    """Where there is room a group ends before the others, and then no longer pushes them away."""
+    chain = Chain(n_sources=3)
     found = beam(
         chain, chain.start(), Rules(END, limits, (BEGIN,)),
         begin=BEGIN, width=width, groups=groups, diversity=0.8, length_penalty=0.0, n_best=width,

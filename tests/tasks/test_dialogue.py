@@ -43,6 +43,13 @@ def task() -> Dialogue:
     return fitted()
 
 
+@pytest.mark.parametrize(("most", "advice"), [(60, r"than task\.max_length$"), (6, "or raise max_length$")])
+def test_a_beginning_that_is_too_long_is_told_what_bounds_it(most: int, advice: str) -> None:
+    """The length of the context has no say in it."""
+    with pytest.raises(RecipeError, match=r"prefix: has 8 pieces, .*" + advice):
+        fitted(decode={"max_length": most, "prefix": "amber " * 8})
+
+
 def test_every_turn_ends_with_a_mark_that_no_text_spells(task: Dialogue) -> None:
     (pair,) = task.encode([row("grove\namber birch\ncedar", "delta")])
     ids = {word: task.source.encode(word).ids[0] for word in WORDS}

@@ -18,6 +18,7 @@ from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
+from regard.tasks.language_model import ContinueConfig
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from tiny import gpt, stirred
@@ -156,6 +157,32 @@ def test_a_gpt2_is_told_what_to_say(decode: dict[str, Any]) -> None:
         (told,) = answer(task.searching(must_include=("heron", "雾"), **decode), model, "the fog")
         assert contains(told.text, "heron")
         assert "雾" in told.text
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe", "unigram", "gpt2"])
+def test_a_word_that_must_be_said_is_led_to_by_its_usual_pieces(kind: str) -> None:
+    """With the space before it, which a learnt piece carries and no byte."""
+    writer = fitted(kind).writer
+    required = writer.rules(ContinueConfig(must_include=("heron", "雾"), sample=False), [50]).must_include
+    assert required is not None
+    assert required.pieces == [writer.tokenizer.encode(text).ids for text in (" heron", "雾")]
+
+
+def test_a_sample_has_room_for_what_is_asked_of_it() -> None:
+    task = fitted(decode={"prefix": "the grey heron", "max_length": 40})
+    (example,) = task.encode(rows_of(["fog\n"], "text"))
+    with evaluating(model := model_for(task)):
+        (sample,) = task.samples(model, [example], CPU)
+    assert (sample["input"], sample["expected"]) == ("fo", "g\n")
+    assert sample["answer"] == "the grey heron"
+
+
+def test_the_limit_of_a_continuation_is_named() -> None:
+    """Neither max_ratio nor task.max_length has a say in it."""
+    with pytest.raises(RecipeError, match=r"9999, one less than the 10,000 of any continuation"):
+        fitted(decode={"min_length": 10_000, "max_length": None})
+    with pytest.raises(RecipeError, match=r"prefix: has 10000 .* fewer pieces than the 10,000 of any"):
+        fitted(decode={"prefix": "a" * 10_000, "max_length": None})
 
 
 def test_a_letter_in_other_bytes_than_usual_is_still_not_said() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch.nn import functional as F
 
 from regard.data.source import Row
@@ -261,13 +262,16 @@ def test_draws_are_the_texts_own(task: Translate) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"prefix": "der nebel steht fort der nebel"}, r"decode\.prefix: has 6 pieces, an output may have 5"),
+        (
+            {"prefix": "der nebel steht fort der nebel"},
+            r"prefix: has 6 pieces, an output may have 5 here; shorten it, as .* than task\.max_length$",
+        ),
         ({"prefix": "der nebel", "must_not": "nebel"}, r"decode\.prefix: contains 'nebel'"),
         ({"must_include": "der nebel", "must_not": "nebel"}, r"must_include: 'der nebel' contains 'nebel'"),
         ({"must_include": "zzz"}, r"must_include: 'zzz' has characters the vocabulary does not know"),
         (
             {"must_include": ["der graue reiher", "wir sehen den"]},
-            r"must_include: needs 6 pieces where 5 are left",
+            r"must_include: needs 6 pieces where 5 are left; ask for less, as .* than task\.max_length$",
         ),
         (
             {"must_include": "der graue reiher", "max_length": 2},
@@ -284,12 +288,49 @@ def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any
 def test_a_blank_text_asks_for_nothing_that_could_be_too_much() -> None:
     long = "the grey heron stands away flies the fog"
     task = fitted(max_length=40).searching(prefix="der graue reiher steht " * 3)
-    with pytest.raises(RecipeError, match=r"decode\.prefix: has 12 pieces, an output may have 10 here"):
+    with pytest.raises(RecipeError, match=r"prefix: has 12 pieces, an output may have 10 .* max_ratio$"):
         predicted(task.searching(max_ratio=0.5), [long, "fog"])
     _, (blank, found, other), _ = predicted(task.searching(max_ratio=0.5), ["", long, long])
     assert blank.text == ""
     assert found == other
     assert found.text.startswith("der graue reiher steht der graue")
+
+
+@pytest.mark.parametrize("thorough", [True, False])
+@pytest.mark.parametrize("decode", [{"prefix": "der graue reiher steht " * 3}, {"must_include": "der " * 12}])
+def test_a_short_source_ends_no_training(decode: dict[str, Any], thorough: bool) -> None:
+    """What is only scored has room for what is asked of it."""
+    task = fitted(max_length=40, decode={"max_ratio": 0.5} | decode)
+    model, batch = stirred(rnn().build(task.dims)), task.collate(task.encode([row("fog", "nebel")]))
+    with evaluating(model):
+        with pytest.raises(RecipeError, match=r"12 pieces.* raise max_ratio$"):
+            task.predict(model, batch)
+        (written,) = task.written(model, batch, thorough=thorough)
+        (sample,) = task.samples(model, batch.examples, batch.source_BK.device)
+        task.measure(model, batch, thorough=thorough)
+    wanted = (decode.get("prefix") or decode["must_include"]).strip()
+    assert wanted in written
+    assert (sample["input"], sample["expected"]) == ("fog", "nebel")
+    assert wanted in sample["answer"]
+
+
+@pytest.mark.parametrize(
+    ("decode", "sentence"),
+    [
+        ({"prefix": "der nebel steht fort der nebel"}, r"prefix: has 6 pieces, an output may have 5"),
+        ({"must_include": "der graue reiher", "max_length": 2}, r"needs 3 pieces where 2 .* max_length$"),
+        ({"must_include": "zzz"}, r"must_include: 'zzz' has characters the vocabulary does not know"),
+    ],
+)
+def test_what_no_answer_can_keep_is_refused_before_training(decode: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RecipeError, match=sentence):
+        fitted(decode=decode)
+
+
+def test_an_answer_must_have_room_for_its_least_length() -> None:
+    assert TranslateConfig.model_validate({"max_length": 64, "decode": {"min_length": 63}})
+    with pytest.raises(ValidationError, match=r"min_length \(64\) must be less than max_length \(64\)"):
+        TranslateConfig.model_validate({"max_length": 64, "decode": {"min_length": 64}})
 
 
 def test_another_search_is_another_task(task: Translate) -> None:

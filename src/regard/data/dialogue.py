@@ -9,6 +9,7 @@ but the first is the reply to those before it.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regard.data.formats import kind_of
 from regard.data.lines import UNDECODED, Refuse
 from regard.errors import DataError
 
@@ -40,7 +41,7 @@ def told(where: str, name: str, value: object, separator: str, *, is_reply: bool
         text = _text(f"{where}: {name}", value)
         return "\n".join(_between(separator, text) if is_reply else split(text, separator))
     if not isinstance(value, list):
-        raise DataError(f"{where}: {name} is {_kind(value)}; it must be a text, or a list of turns")
+        raise DataError(f"{where}: {name} is {kind_of(value)}; it must be a text, or a list of turns")
     turns = (_turn(f"{where}: turn {number} of {name}", turn) for number, turn in enumerate(value, 1))
     return "\n".join(turn for turn in turns if turn)
 
@@ -55,7 +56,7 @@ def _turn(what: str, turn: object) -> str:
         turn = turn[1]
     if not isinstance(turn, str):
         raise DataError(
-            f"{what} is {_kind(turn)}; it must be a text, [speaker, text] or an object with a text"
+            f"{what} is {kind_of(turn)}; it must be a text, [speaker, text] or an object with a text"
         )
     return " ".join(_text(what, turn).split())
 
@@ -64,11 +65,6 @@ def _text(what: str, text: str) -> str:
     if "\0" in text or UNDECODED.search(text):
         raise DataError(f"{what} holds an escaped NUL or half of a surrogate pair, which is no text")
     return text
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "an array", bool: "true or false", float: "not a number"}
-    return names.get(type(value), "null")
 
 
 def exchanges(fields: dict[str, str], where: str, refuse: Refuse) -> Iterator[dict[str, str]]:

@@ -26,9 +26,11 @@ from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CHUNK = 4096
 """Rows encoded together."""
+REWRITTEN = 2**20
+"""Integers that are made wider together."""
 END, MOST_OF_END = 10, 1_000_000
 """Of a text without documents its last tenth is kept back, but no more than so many characters."""
 
@@ -126,7 +128,10 @@ class Examples(Sequence[Any]):
 
 
 class _Maker:
-    """Rows → arrays, chunk by chunk; the ends of sequences and the numbers of files run on."""
+    """Rows → arrays, chunk by chunk; the ends of sequences and the numbers of files run on.
+
+    Integers have the bytes that the vocabulary needs, or more in a chunk that holds larger ones.
+    """
 
     def __init__(self, encoder: Encoder[Any]) -> None:
         self.encoder = encoder
@@ -149,7 +154,9 @@ class _Maker:
         for n, column in enumerate(zip(*kept, strict=True)):
             ends = np.cumsum([len(part) for part in column], dtype=np.int64) + self._ends.get(n, 0)
             self._ends[n] = int(ends[-1])
-            arrays[f"{n}.values"] = np.concatenate(column).astype(self.dtype)
+            values = np.concatenate(column)
+            needed = np.min_scalar_type(int(values.max(initial=0)))
+            arrays[f"{n}.values"] = values.astype(np.promote_types(self.dtype, needed))
             arrays[f"{n}.ends"] = ends
         return arrays if usable else {}
 
@@ -182,7 +189,12 @@ def write(
                     if part not in files:
                         files[part] = (partial / part).open("wb")
                         shapes[part] = [array.dtype.str, 0, *array.shape[1:]]
-                    files[part].write(array.tobytes())
+                    if array.itemsize > np.dtype(shapes[part][0]).itemsize:
+                        files[part].close()
+                        _widen(partial / part, shapes[part][0], array.dtype)
+                        files[part] = (partial / part).open("ab")
+                        shapes[part][0] = array.dtype.str
+                    files[part].write(array.astype(shapes[part][0]).tobytes())
                     shapes[part][1] += len(array)
                 tick(len(chunk))
         finally:
@@ -201,6 +213,15 @@ def write(
         (partial / "index.json").write_text(json.dumps(index, ensure_ascii=False, indent=1), "utf-8")
 
     durable.write_folder(folder, fill)
+
+
+def _widen(path: Path, narrow: str, wide: np.dtype[Any]) -> None:
+    """Rewrite a file of integers with more bytes for each."""
+    wider = path.with_name(f"{path.name}.wider")
+    with path.open("rb") as old, wider.open("wb") as new:
+        while len(values := np.fromfile(old, narrow, REWRITTEN)):
+            new.write(values.astype(wide).tobytes())
+    wider.replace(path)
 
 
 def held_out(folder: Path) -> list[Row]:
@@ -228,7 +249,8 @@ def without_every(
 def numbered(rows: Iterable[Row], together: str | None = None) -> Iterator[tuple[int, Row]]:
     """Rows with the number, from 1, of what is held out as a whole.
 
-    That is a document with all its parts, or neighbours that have the same text in the role `together`.
+    That is a document with all its parts, or neighbours that come from one record or have the same text in
+    the role `together`.
     """
     number, before = 1, None
     for row in rows:
@@ -239,7 +261,8 @@ def numbered(rows: Iterable[Row], together: str | None = None) -> Iterator[tuple
 
 def _is_one(before: Row, row: Row, together: str | None) -> bool:
     if together is not None:
-        return before.fields[together] == row.fields[together]
+        of_one_record = (before.file, before.line) == (row.file, row.line)
+        return of_one_record or before.fields[together] == row.fields[together]
     return not closes(before)
 
 

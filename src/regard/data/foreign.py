@@ -1,4 +1,4 @@
-"""Files of a vocabulary that was made elsewhere: bounded, and numbered as an embedding needs it."""
+"""Files of a vocabulary, ours or made elsewhere: bounded, and numbered as an embedding needs it."""
 
 import json
 from collections.abc import Iterator
@@ -22,13 +22,22 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def read_text(path: Path) -> str:
     try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CheckpointError(f"{path}: cannot be read as UTF-8 ({error}); is it damaged?") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
-        if len(content) > MAX_FILE_BYTES:
-            raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
-        return content.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{path}: cannot be read ({error}); is the folder complete?") from error
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error.strerror}); is the folder complete?"
+        ) from error
+    if len(content) > MAX_FILE_BYTES:
+        raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
+    return content
 
 
 def numbered(path: Path, vocabulary: Any) -> dict[str, int]:

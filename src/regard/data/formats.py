@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -17,6 +18,16 @@ def file_format(path: str) -> str:
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
     formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}
     return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
+
+
+def kind_of(value: object) -> str:
+    """What a value is that should have been a text, in the words of JSON where it has any."""
+    if value is None:
+        return "null"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "a number" if math.isfinite(value) else "not a number"
+    names = {dict: "an object", list: "an array", bool: "true or false"}
+    return names.get(type(value), f"of type {type(value).__name__}")
 
 
 def aligned_cells(

@@ -1,5 +1,6 @@
 """Parquet files → records, a few thousand at a time; needs pyarrow, which comes with `regard[data]`."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -35,5 +36,6 @@ def objects(
 
 
 def _spelt(value: object) -> object:
-    """Numbers as they are written in JSON."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    """Numbers as they are written in JSON, which has no word for those that are not finite."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return str(value) if is_number else value

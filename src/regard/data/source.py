@@ -20,7 +20,7 @@ from regard.data import conll, dialogue, parquet, semeval, squad
 from regard.data.columns import Column, cell_places, column_name, named_like
 from regard.data.dialogue import Turns
 from regard.data.documents import By, documents
-from regard.data.formats import aligned_cells, file_cells, file_format, file_objects
+from regard.data.formats import aligned_cells, file_cells, file_format, file_objects, kind_of
 from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once
 from regard.errors import DataError
 
@@ -275,8 +275,7 @@ def _scalar(where: str, name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
-        kind = {dict: "an object", list: "an array", float: "not a number"}.get(type(value), "null")
-        raise DataError(f"{where}: {name} is {kind}; it must be a string, a number, true or false")
+        raise DataError(f"{where}: {name} is {kind_of(value)}; it must be a string, a number, true or false")
     if "\0" in value or UNDECODED.search(value):
         raise DataError(f"{where}: {name} holds an escaped NUL or half of a surrogate pair, which is no text")
     return value.strip()

@@ -9,7 +9,7 @@ import tokenizers as hf
 from tokenizers import models, normalizers, pre_tokenizers
 
 from regard.data import bytelevel, wordpiece
-from regard.data.foreign import MAX_FILE_BYTES
+from regard.data.foreign import read_bytes
 from regard.data.vocabulary import (
     BOS,
     BYTES,
@@ -82,7 +82,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        return cls.parsed(_read(path), path)
+        return cls.parsed(read_bytes(path), path)
 
     @classmethod
     def parsed(cls, content: bytes, path: Path) -> Self:
@@ -250,19 +250,6 @@ def _is_plain(inner: hf.Tokenizer) -> bool:
     return sorted(names.values()) == list(range(len(names))) and not (
         inner.get_added_tokens_decoder() or inner.truncation or inner.padding
     )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise CheckpointError(
-            f"{path}: cannot be read ({error.strerror}); is the folder complete?"
-        ) from error
-    if len(content) > MAX_FILE_BYTES:
-        raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
-    return content
 
 
 def _parsed(content: bytes, path: Path) -> hf.Tokenizer:

@@ -1,7 +1,8 @@
 """Beam search: at each step the best few continuations of the best few beginnings of every source.
 
 A beam may be split into groups (Vijayakumar et al. 2016): each searches for itself, but likes a token the
-less the more groups before it have just chosen it. Scores stay the model's own; only the choice is bent.
+less the more groups before it have just chosen it and go on. Scores stay the model's own; only the choice is
+bent.
 
 A group stops when it has as many finished hypotheses as beams and no live one, scored as if it ended now,
 would enter them. With a beam as wide as there are sequences this is exhaustive search.
@@ -97,7 +98,7 @@ def beam(
                 listener.tree.grow(group, each, found, going_on)
             parents_BS, tokens_BS, scores_BS = going_on
             if taken_BV is not None:
-                taken_BV.scatter_add_(1, tokens_BS, torch.ones_like(scores_BS))
+                taken_BV.scatter_add_(1, tokens_BS, (scores_BS > -torch.inf).to(taken_BV.dtype))
             chosen.append((parents_BS + group * each, tokens_BS, scores_BS))
         parents_BS, tokens_BS, scores_BS = (torch.cat(parts, dim=1) for parts in zip(*chosen, strict=True))
         live = live.grown(parents_BS, tokens_BS, scores_BS, log_prob_BSV)

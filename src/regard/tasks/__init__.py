@@ -59,7 +59,10 @@ def documents(config: TaskConfig) -> By | None:
 
 
 def together(config: TaskConfig) -> str | None:
-    """The role whose rows, where they follow one another and have the same in it, are held out together."""
+    """The role whose rows, where they follow one another and have the same in it, are held out together.
+
+    So are those of one record.
+    """
     return "context" if isinstance(config, AnswerConfig | DialogueConfig) else None
 
 

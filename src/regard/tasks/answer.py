@@ -35,7 +35,7 @@ from regard.tasks.questions import (
     context_windows,
     piece_places,
 )
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, word_to_word
 
 WINDOWS_TOGETHER = 64
 """Read at once when nothing is learnt: a book has thousands."""
@@ -277,8 +277,7 @@ class Answer:
         return (*marks[:-2], *asked, marks[-2], *context, marks[-1])
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
-        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
-        return f"encoder layer {layer}: word → word", "text", "text"
+        return word_to_word(site)
 
     def pictures(self, model: nn.Module, batch: Questions) -> list[Picture]:
         likely_2T = torch.cat([scores_1T.softmax(1) for scores_1T in self.scores(model, batch)])

@@ -32,7 +32,7 @@ from regard.tasks.labelled import (
     without_words,
 )
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, word_to_word
 
 MOST_LABELS = 10_000
 
@@ -251,8 +251,7 @@ class Classify:
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         if site.startswith("pooling"):
             return "pooling: label → words", "label", "text"
-        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
-        return f"encoder layer {layer}: word → word", "text", "text"
+        return word_to_word(site)
 
     def pictures(self, model: nn.Module, batch: Texts) -> list[Picture]:
         return []

@@ -25,7 +25,7 @@ from regard.tasks import stream
 from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
-from regard.tasks.task import Ground
+from regard.tasks.task import Ground, layer_of
 
 
 class ReplyConfig(DecodeConfig):
@@ -72,13 +72,13 @@ class Dialogue(Seq2Seq[DialogueConfig]):
                     "model.init_from: a dialogue needs a vocabulary with the marks of regard's own; begin "
                     "with a language model that was trained here, or without init_from"
                 )
-            return cls(config, tokenizer, tokenizer)
+            return cls(config, tokenizer, tokenizer).checked()
         pairs = sampled((row.fields["context"], row.fields["reply"]) for row in rows)
         turns = dict.fromkeys(
             turn for context, reply in pairs for turn in (*split(context, config.separator), reply)
         )
         tokenizer = Tokenizer.train(config.tokenizer, turns)
-        return cls(config, tokenizer, tokenizer)
+        return cls(config, tokenizer, tokenizer).checked()
 
     def turns(self, row: Row) -> list[str]:
         """The turns that are read."""
@@ -141,6 +141,5 @@ class Dialogue(Seq2Seq[DialogueConfig]):
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         if site.startswith("stack."):
-            layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
-            return f"layer {layer}: reply → what was said so far", "target", "stream"
+            return f"layer {layer_of(site)}: reply → what was said so far", "target", "stream"
         return super().site_grounds(site)

@@ -28,7 +28,7 @@ from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.models import GPT
 from regard.models.dims import Dims
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
-from regard.tasks.task import Ground, Loss, Part, Picture, padded, without_each
+from regard.tasks.task import Ground, Loss, Part, Picture, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
@@ -88,7 +88,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
     def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
         self.dims = Dims(source_vocab=len(tokenizer), target_vocab=len(tokenizer), joint=True)
-        self.writer = Writer(tokenizer, MOST_WRITTEN)
+        self.writer = Writer(tokenizer, MOST_WRITTEN, f"the {MOST_WRITTEN:,} of any continuation")
 
     @classmethod
     def fit(
@@ -97,7 +97,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
         if tokenizer is None:
             texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
             tokenizer = Tokenizer.train(config.tokenizer, texts)
-        return cls(config, tokenizer)
+        return cls(config, tokenizer).checked()
 
     @property
     def block(self) -> int:
@@ -184,7 +184,8 @@ class LanguageModel(Writing[Stretches, Continuation]):
         """The second half of some blocks, as it is and as the model would have it."""
         prompts = [replace(one, tokens=one.tokens[: len(one.tokens) // 2]) for one in examples]
         rests = [one.tokens[len(one.tokens) // 2 :].tolist() for one in examples]
-        short = {"max_length": max(map(len, rests)), "min_length": 0, "n_best": 1}
+        longest = max(self.writer.asked(self.decode), *map(len, rests))
+        short = {"max_length": longest, "min_length": 0, "n_best": 1}
         task = type(self)(
             self.config.model_copy(update={"decode": self.config.decode.model_copy(update=short)}),
             self.tokenizer,
@@ -269,8 +270,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
         }
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
-        layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
-        return f"layer {layer}: what comes next → the text so far", "next", "context"
+        return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
     def pictures(self, model: nn.Module, batch: Stretches) -> list[Picture]:
         return []

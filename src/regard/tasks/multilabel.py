@@ -24,7 +24,7 @@ from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
 from regard.tasks.multilabelled import Labels, LabelsTally, Multilabelled, Multilabelleds
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, word_to_word
 
 
 class MultilabelConfig(Config):
@@ -225,8 +225,7 @@ class Multilabel:
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         if site.startswith("pooling"):
             return "pooling: labels → words", "labels", "text"
-        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
-        return f"encoder layer {layer}: word → word", "text", "text"
+        return word_to_word(site)
 
     def pictures(self, model: nn.Module, batch: Multilabelleds) -> list[Picture]:
         return []

@@ -41,7 +41,7 @@ from regard.tasks.masked import (
     Told,
 )
 from regard.tasks.masking import Masking
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, layer_of
 
 ENOUGH_PARTS = 100_000
 """Of documents, a few thousand characters each, that a vocabulary is learnt from at most."""
@@ -291,8 +291,7 @@ class Pretrain:
         }
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
-        layer = next(int(part) + 1 for part in site.split(".") if part.isdigit())
-        return f"encoder layer {layer}: piece → piece", "text", "text"
+        return f"encoder layer {layer_of(site)}: piece → piece", "text", "text"
 
     def pictures(self, model: nn.Module, batch: MaskedTexts) -> list[Picture]:
         likely_NV = torch.softmax(model(*batch.inputs)[0].float(), dim=-1)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -25,7 +25,7 @@ from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
 from regard.tasks.pair import NOTHING, Pair, Pairs, Written
-from regard.tasks.task import Ground, Loss, Part, Picture, Tally, padded, without_each
+from regard.tasks.task import Ground, Loss, Part, Picture, Tally, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 
@@ -42,6 +42,15 @@ class Seq2SeqConfig(Config):
     max_length: int = Field(256, ge=4, description="pieces; longer training pairs are left out and counted")
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     decode: DecodeConfig = DecodeConfig()
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Self:
+        if self.decode.min_length >= self.max_length:
+            raise ValueError(
+                f"decode.min_length ({self.decode.min_length}) must be less than max_length "
+                f"({self.max_length}), as an output has fewer pieces than that; lower it, or raise max_length"
+            )
+        return self
 
 
 Co = TypeVar("Co", bound=Seq2SeqConfig)
@@ -68,10 +77,10 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
         pairs = sampled(tuple(row.fields[role] for role in cls.roles) for row in rows)
         if config.joint:
             joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
-            return cls(config, joint, joint)
+            return cls(config, joint, joint).checked()
         sides = zip(*pairs, strict=True) if pairs else ((), ())
         source, target = (Tokenizer.train(config.tokenizer, texts) for texts in sides)
-        return cls(config, source, target)
+        return cls(config, source, target).checked()
 
     @property
     def decode(self) -> DecodeConfig:
@@ -185,16 +194,35 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> Tally: ...
 
     def written(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> list[str]:
-        """What the model writes for each example: as the recipe says, or greedily."""
+        """What the model writes for each example: as the recipe says, or greedily.
+
+        What is only scored has room for all that is asked of it, so that no example ends a training run.
+        """
         decode = self.decode if thorough else self.decode.model_copy(update=QUICK)
-        found = self.search(model, batch, decode)
+        found = self.search(model, batch, decode, roomy=True)
         return [self.told(*answered).text for answered in zip(batch.examples, found, strict=True)]
+
+    def samples(
+        self, model: nn.Module, examples: Sequence[Pair], device: torch.device
+    ) -> list[dict[str, str]]:
+        given, wanted = self.roles
+        answers = self.written(model, self.collate(examples).to(device), thorough=True)
+        return [
+            {"input": example.row.fields[given], "expected": example.row.fields[wanted], "answer": answer}
+            for example, answer in zip(examples, answers, strict=True)
+        ]
 
     def text_of(self, example: Pair, ids: Sequence[int]) -> str:
         return self.target.decode(ids)
 
     def search(
-        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, listener: Listener = NOBODY
+        self,
+        model: nn.Module,
+        batch: Pairs,
+        decode: DecodeConfig,
+        listener: Listener = NOBODY,
+        *,
+        roomy: bool = False,
     ) -> list[list[Hypothesis]]:
         """Nothing is searched for where nothing is asked, so that no setting asks too much of it."""
         n, device = len(batch.examples), batch.source_BK.device
@@ -210,7 +238,8 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
             stepper: Any = model
             sources = [example.source.tolist() for example in batch.examples]
             state = self.start(model, batch)
-            found |= zip(asked, self.writer(stepper, state, sources, decode, device, listener), strict=True)
+            answers = self.writer(stepper, state, sources, decode, device, listener, roomy=roomy)
+            found |= zip(asked, answers, strict=True)
         return [found[place] for place in range(n)]
 
     def told(self, example: Pair, found: Sequence[Hypothesis]) -> Written:
@@ -258,7 +287,7 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
         given, wanted = self.roles
-        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+        layer = layer_of(site)
         if site.startswith("encoder."):
             return f"encoder layer {layer}: {given} → {given}", "source", "source"
         if site.endswith(".self"):

@@ -28,7 +28,7 @@ from regard.models.tagger import Tagger
 from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell
+from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, word_to_word
 
 Split = Literal["auto", "characters", "signs", "spaces"]
 CUTS = {
@@ -266,8 +266,7 @@ class Tag:
         }
 
     def site_grounds(self, site: str) -> tuple[str, str, str]:
-        layer = next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
-        return f"encoder layer {layer}: word → word", "text", "text"
+        return word_to_word(site)
 
     def pictures(self, model: nn.Module, batch: Sentences) -> list[Picture]:
         assert isinstance(model, Tagger)

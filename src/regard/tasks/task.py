@@ -178,7 +178,7 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
     def keep(self, example: Ex) -> Kept:
-        """What a cache has to keep of it, as sequences of integers below 65,536 or the vocabulary's size."""
+        """What a cache has to keep of it, as sequences of integers from 0 on."""
 
     def revive(self, row: Row, kept: Kept) -> Ex:
         """The example again, as far as training needs it; the row has no text."""
@@ -228,6 +228,16 @@ def typed(inputs: Sequence[str], text: str = "your text") -> str:
     if not others:
         return f'"{text}"'
     return " ".join([f'"your {first}"', *(f'--{role} "your {role}"' for role in others)])
+
+
+def layer_of(site: str) -> int | None:
+    """The layer that an attention site is in, from 1; None for a site outside of layers."""
+    return next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+
+
+def word_to_word(site: str) -> tuple[str, str, str]:
+    """`site_grounds` of an encoder that reads words."""
+    return f"encoder layer {layer_of(site)}: word → word", "text", "text"
 
 
 def padded(sequences: Sequence[Ints]) -> Tensor:

@@ -32,9 +32,15 @@ NEVER_WRITTEN = OWN.unwritten
 """Of a vocabulary of ours."""
 
 
+ANY_SOURCE = 10**9
+"""Pieces of a source so long that max_ratio bounds nothing."""
+
+
 class Writer:
-    def __init__(self, tokenizer: Tokenizer, max_length: int) -> None:
-        self.tokenizer, self.max_length = tokenizer, max_length
+    """`bound` is what a user knows `max_length` as."""
+
+    def __init__(self, tokenizer: Tokenizer, max_length: int, bound: str = "task.max_length") -> None:
+        self.tokenizer, self.max_length, self.bound = tokenizer, max_length, bound
         self._excluded: tuple[Wishes, Phrases | None] = (), None
         self._required: tuple[Wishes, Required | None] = (), None
         """The last ones, as making their tables takes a moment."""
@@ -47,8 +53,13 @@ class Writer:
         decode: DecodeConfig,
         device: torch.device,
         listener: Listener = NOBODY,
+        *,
+        roomy: bool = False,
     ) -> list[list[Hypothesis]]:
-        """The answers to each source, best first. `state` stands before the first piece."""
+        """The answers to each source, best first. `state` stands before the first piece.
+
+        `roomy`: an answer to a source that is too short for what is asked of it may be as long as that needs.
+        """
 
         def ended(source: int, found: Sequence[Hypothesis]) -> None:
             self._refuse_broken(found, decode)
@@ -56,9 +67,11 @@ class Writer:
 
         heard = replace(listener, ends=ended)
         shared: dict[str, Any] = {"begin": BOS, "length_penalty": decode.length_penalty, "device": device}
+        least = min(self.most(decode), self.asked(decode) + 1) if roomy else 0
+        limits = [max(least, self.limit(len(source), decode)) for source in sources]
         if decode.sample:
-            return self._drawn(stepper, state, sources, decode, heard, shared)
-        rules = self.rules(decode, [self.limit(len(source), decode) for source in sources])
+            return self._drawn(stepper, state, sources, limits, decode, heard, shared)
+        rules = self.rules(decode, limits)
         if decode.beam == 1:
             return [[one] for one in walk(stepper, state, rules, listener=heard, **shared)]
         return beam(
@@ -78,15 +91,29 @@ class Writer:
         if decode.min_length >= self.max_length:
             raise RecipeError(
                 f"decode.min_length: {decode.min_length} pieces are more than this model can write "
-                f"({self.max_length - 1}, one less than task.max_length); ask for fewer"
+                f"({self.max_length - 1}, one less than {self.bound}); ask for fewer"
             )
         return min(self.max_length, max(decode.limit(n_source), decode.min_length + 1))
+
+    def most(self, decode: DecodeConfig) -> int:
+        """Pieces of an answer at most, the end counted, however long its source."""
+        return self.limit(ANY_SOURCE, decode)
+
+    def asked(self, decode: DecodeConfig) -> int:
+        """Pieces that every answer must have: how it begins, and what it includes."""
+        phrases = sum(len(self._within(phrase)) for phrase in decode.must_include)
+        return len(self.tokenizer.encode(decode.prefix).ids) + phrases
+
+    def refuse_unkeepable(self, decode: DecodeConfig) -> None:
+        """What no answer can keep, however long its source, is refused before a model is trained."""
+        self.rules(decode, [self.most(decode)])
 
     def _drawn(
         self,
         stepper: Stepper[Any],
         state: Any,
         sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
         decode: DecodeConfig,
         listener: Listener,
         shared: dict[str, Any],
@@ -100,7 +127,7 @@ class Writer:
             top_p=decode.top_p,
             min_p=decode.min_p,
         )
-        rules = self.rules(decode, [self.limit(len(source), decode) for source in sources for _ in range(n)])
+        rules = self.rules(decode, [limit for limit in limits for _ in range(n)])
         rows_N = torch.arange(len(sources), device=shared["device"]).repeat_interleave(n)
         found: list[list[Hypothesis]] = [[] for _ in sources]
 
@@ -120,7 +147,7 @@ class Writer:
         if prefix and len(prefix) > least_room:
             raise RecipeError(
                 f"decode.prefix: has {len(prefix)} pieces, an output may have {least_room} here; "
-                f"shorten it, or raise {_shorter(decode, least_room)}"
+                f"shorten it{self._or_raise(decode, least_room)}"
             )
         if not self._can_write(decode.prefix):
             raise RecipeError(f"decode.prefix: {decode.prefix!r} has characters the vocabulary does not know")
@@ -163,8 +190,8 @@ class Writer:
         needed, left = sum(map(len, pieces)), least_room - n_prefix
         if needed > left:
             raise RecipeError(
-                f"decode.must_include: needs {needed} pieces where {left} are left; ask for less, or raise "
-                f"{_shorter(decode, least_room)}"
+                f"decode.must_include: needs {needed} pieces where {left} are left; ask for less"
+                f"{self._or_raise(decode, least_room)}"
             )
         known, required = self._required
         if phrases != known:
@@ -178,11 +205,19 @@ class Writer:
         return self.tokenizer.marks.unknown not in self.tokenizer.encode(phrase).ids
 
     def _within(self, phrase: str) -> list[int]:
-        """The pieces of a phrase in the middle of a text: with a space before a word, if none carries it."""
+        """The usual pieces of a phrase in the middle of a text, where a space stands before a word."""
         ids = self.tokenizer.encode(phrase).ids
-        if is_of_a_word(self.tokenizer.spelt(phrase)[0]):
-            return [self.tokenizer.spellings.index(" "), *ids]
-        return ids
+        if not is_of_a_word(self.tokenizer.spelt(phrase)[0]):
+            return ids
+        if self.tokenizer.spelt(f" {phrase}").startswith(" "):
+            return self.tokenizer.encode(f" {phrase}").ids
+        return [self.tokenizer.spellings.index(" "), *ids]
+
+    def _or_raise(self, decode: DecodeConfig, room: int) -> str:
+        """The setting that would give an output more than this room; where none would, what bounds it."""
+        if room == self.max_length - 1:
+            return f", as every output has fewer pieces than {self.bound}"
+        return ", or raise max_length" if room == decode.max_length else ", or raise max_ratio"
 
     def _refuse_broken(self, found: Sequence[Hypothesis], decode: DecodeConfig) -> None:
         """Settings that only together leave no way show up here, and not as a broken promise."""
@@ -198,11 +233,6 @@ class Writer:
                 "decode.must_not: the other settings of the search leave no way around it; "
                 "ease prefix, no_repeat or the lengths"
             )
-
-
-def _shorter(decode: DecodeConfig, room: int) -> str:
-    """Which of the two limits of an output's length leaves no more than this."""
-    return "max_length" if room == decode.max_length else "max_ratio"
 
 
 def _first_in(text: str, phrases: Wishes) -> str | None:

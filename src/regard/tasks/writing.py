@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from torch import nn
 
@@ -32,6 +32,11 @@ class Writing(ABC, Generic[Ba, Pr]):
     @property
     def rows_together(self) -> int:
         return 1 if self.decode.batch_invariant else ROWS_TOGETHER
+
+    def checked(self) -> Self:
+        """Itself, if answers can keep what the recipe asks of them."""
+        self.writer.refuse_unkeepable(self.decode)
+        return self
 
     @abstractmethod
     def search(
