@@ -2,7 +2,7 @@
 
 A document may be a line, what stands between blank lines, or a whole file. A part that ends with a line end
 is continued by the next; whoever joins the parts of a document has its text again, character by character,
-but for blank lines at its end.
+but for blank lines at its end and very many in a row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,12 +21,12 @@ def goes_on(text: str) -> bool:
 def documents(lines: Iterable[str], by: By) -> Iterator[tuple[int, str]]:
     """The number of the first line, and the text of each part."""
     part: list[str] = []
-    held: list[str] = []  # blank lines, which are of a file only if something follows
+    held: list[str] = []  # blank lines, so many at most, which are of a file only if something follows
     first, size = 1, 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             if by == "files":
-                held.append(line)
+                held += [line] * (len(held) < PART)
             elif part:
                 yield first, "\n".join(part)
                 part, size = [], 0
