@@ -12,6 +12,8 @@ By = Literal["lines", "paragraphs", "files"]
 
 PART = 4096
 """Characters after which a document is continued in another part, at the next line end."""
+MOST_BLANK = 10_000
+"""Blank lines in a row that are kept."""
 
 
 def goes_on(text: str) -> bool:
@@ -21,12 +23,12 @@ def goes_on(text: str) -> bool:
 def documents(lines: Iterable[str], by: By) -> Iterator[tuple[int, str]]:
     """The number of the first line, and the text of each part."""
     part: list[str] = []
-    held: list[str] = []  # blank lines, so many at most, which are of a file only if something follows
+    held: list[str] = []  # blank lines, which are of a file only if something follows
     first, size = 1, 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             if by == "files":
-                held += [line] * (len(held) < PART)
+                held += [line] * (len(held) < MOST_BLANK)
             elif part:
                 yield first, "\n".join(part)
                 part, size = [], 0
