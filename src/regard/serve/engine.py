@@ -180,8 +180,7 @@ def _most_pieces(about: dict[str, Any], text: Asked) -> int:
 
 def _most_written(about: dict[str, Any], search: dict[str, Any], source: int) -> int:
     """Pieces of an answer, its end counted, as far as the search says."""
-    if search["max_length"] is not None:
-        most = search["max_length"] + 1
-    else:
-        most = about["stream"] or int(search["max_ratio"] * source) + 10
-    return max(most, search["min_length"] + 1)
+    by_source: int = about["stream"] or int(search["max_ratio"] * source) + 10
+    asked: int | None = search["max_length"]
+    least: int = search["min_length"] + 1
+    return max(by_source if asked is None else asked + 1, least)
