@@ -19,6 +19,8 @@ from regard.tasks import (
     ClassifyConfig,
     ClassifyPair,
     ClassifyPairConfig,
+    MultilabelConfig,
+    RelationConfig,
     Translate,
     TranslateConfig,
 )
@@ -192,6 +194,28 @@ def test_a_file_that_is_missing_does_not_hide_the_others(tmp_path: Path) -> None
         "c.tsv: no such file",
     ]
     assert report.estimate is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "called"), [("classify", "label"), ("multilabel", "label"), ("relation", "relation")]
+)
+def test_a_very_long_label_does_not_flood_a_message(kind: str, called: str) -> None:
+    def rows(*labels: str) -> list[Row]:
+        return [
+            Row({"text": f"{n} <e1>a</e1> <e2>b</e2>", "label": label}, "x", n)
+            for n, label in enumerate(labels)
+        ]
+
+    config = {"classify": ClassifyConfig, "multilabel": MultilabelConfig, "relation": RelationConfig}[kind]()
+    splits = {"train": rows("Other", "no", "long " * 9_000), "test": rows("other " * 9_000)}
+    told = {one.kind: one.message for one in KINDS[kind].examine(splits, config)}
+    assert told["unseen-label"].startswith(
+        f"test: 1 row with a {called} that does not occur in train ('other other "
+    )
+    assert told["rare-label"].startswith(
+        f"train: {called}s with fewer than 5 examples: 'Other', 'no', 'long long "
+    )
+    assert max(map(len, told.values())) < 500
 
 
 def test_labels(classification: Examine) -> None:

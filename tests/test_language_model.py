@@ -119,6 +119,15 @@ def test_it_is_served(trained: Trained, folder: Path, tmp_path: Path) -> None:
         assert other.json["error"]["message"] == "the model 'run' is for /v1/generate; ask it there"
 
 
+def test_attention_is_admitted_by_how_long_an_answer_may_get(
+    trained: Trained, folder: Path, tmp_path: Path
+) -> None:
+    with served([folder / "run"], tmp_path / "log", limits={"explain_bytes": 40_000}) as server:
+        assert server.post("/v1/explain", text="ce", decode={"max_length": 1}).status == 200
+        reply = server.post("/v1/explain", text="ce", decode={"max_length": 29})
+        assert (reply.status, reply.code) == (422, "too_much_attention")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

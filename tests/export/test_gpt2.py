@@ -212,6 +212,22 @@ def test_theirs_continues_by_the_card(tmp_path: Path) -> None:
     assert tokenizer.batch_decode(found, skip_special_tokens=True) == expected
 
 
+def test_theirs_continues_by_the_settings_of_a_run_that_draws_nothing(tmp_path: Path) -> None:
+    config = gpt(max_positions=25)
+    decode = {"sample": False, "beam": 3, "length_penalty": 0, "min_length": 4, "max_length": 9}
+    task, model = writer("bpe", config, documents="lines", decode=decode | {"no_repeat": 2})
+    report = export(task, model, config, tmp_path / "out", "hf", ["amber birch cedar"])
+    assert any("means the same: decode.no_repeat;" in note for note in report.notes), "it counts the prompt"
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out", local_files_only=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
+    prompts = ["amber bir", "jetty", "delta ember"]
+    given = tokenizer(prompts, return_tensors="pt", padding=True)
+    found = theirs.generate(given["input_ids"], attention_mask=given["attention_mask"])
+    own = regard.api.Trained(task, task.config, model, config, {}, torch.device("cpu"))
+    expected = [text + own.predict(text, no_repeat=0).text for text in prompts]
+    assert tokenizer.batch_decode(found, skip_special_tokens=True) == expected
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -155,13 +155,24 @@ def test_blank_texts_prove_nothing(tmp_path: Path) -> None:
         export(task, model, transformer(), tmp_path / "out", "hf", ["", "  "])
 
 
-def test_plain_generate_uses_the_settings_of_the_run(tmp_path: Path) -> None:
+SEARCHES: dict[str, dict[str, Any]] = {
+    "beams": {"beam": 2, "length_penalty": 0},
+    "greedy": {"beam": 1, "no_repeat": 1, "min_length": 3},
+    "greedy, of two": {"beam": 1, "no_repeat": 2, "min_length": 9, "max_length": 10, "max_ratio": 9},
+    "greedy, rarer": {"beam": 1, "repetition_penalty": 3.0, "min_length": 5},
+    "beams that do not repeat": {"beam": 3, "length_penalty": 0, "no_repeat": 1, "min_length": 3},
+}
+
+
+@pytest.mark.parametrize("decode", SEARCHES.values(), ids=SEARCHES)
+def test_plain_generate_uses_the_settings_of_the_run(tmp_path: Path, decode: dict[str, Any]) -> None:
     """What a user of the folder gets who asks for nothing in particular; marks in a text are only text."""
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
     config = transformer(norm="pre", **MARIAN)
-    task, model = translator(config, joint=True, decode={"beam": 2, "length_penalty": 0})
-    export(task, model, config, tmp_path / "out", "hf", texts())
+    task, model = translator(config, joint=True, decode=decode)
+    report = export(task, model, config, tmp_path / "out", "hf", texts())
+    assert "decode." not in " ".join(report.notes)
     theirs = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out", local_files_only=True)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
     asked = [*texts(5), "amber </s> birch <pad>"]
@@ -174,3 +185,42 @@ def test_plain_generate_uses_the_settings_of_the_run(tmp_path: Path) -> None:
 
     ours = Trained(task, task.config, model, config, {}, torch.device("cpu")).predict(asked)
     assert tokenizer.batch_decode(found, skip_special_tokens=True) == [answer.text for answer in ours]
+
+
+@pytest.mark.parametrize("decode", [own for own in SEARCHES.values() if own["beam"] == 1])
+def test_the_card_of_ctranslate2_has_the_settings_of_the_run(tmp_path: Path, decode: dict[str, Any]) -> None:
+    from regard.api import Trained
+
+    config = transformer(norm="pre", **MARIAN)
+    task, model = translator(config, joint=True, decode=decode)
+    report = export(task, model, config, tmp_path / "out", "ct2", texts())
+    assert "decode." not in " ".join(report.notes)
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    code = card.split("```python\n")[1].split("```")[0].replace('"."', repr(str(tmp_path / "out")))
+    code = code.replace("tokenizer.json", str(tmp_path / "out" / "tokenizer.json"))
+    ours = Trained(task, task.config, model, config, {}, torch.device("cpu"))
+    for text in texts(6):
+        said: list[str] = []
+        exec(code.replace("your text", text), {"print": said.append})
+        assert said == [ours.predict(text).text]
+
+
+@pytest.mark.parametrize(
+    ("to", "decode", "lost"),
+    [
+        ("hf", {"must_not": ["amber"], "groups": 2}, ["groups", "must_not"]),
+        ("hf", {"beam": 2, "repetition_penalty": 2.0}, ["repetition_penalty"]),
+        ("hf", {"sample": True, "repetition_penalty": 2.0, "top_p": 0.5}, []),
+        ("ct2", {"sample": True, "prefix": "rebma"}, ["sample", "prefix"]),
+        ("onnx", {"sample": True}, []),
+    ],
+)
+def test_what_of_a_search_stays_is_told(
+    tmp_path: Path, to: str, decode: dict[str, Any], lost: list[str]
+) -> None:
+    config = transformer(norm="pre", **MARIAN)
+    task, model = translator(config, joint=True, decode=decode)
+    notes = export(task, model, config, tmp_path / "out", to, texts()).notes
+    named = ", ".join(f"decode.{name}" for name in lost)
+    told = f"not in the folder, as nothing there means the same: {named}; answers are found without"
+    assert [note for note in notes if "decode." in note] == ([told] if lost else [])

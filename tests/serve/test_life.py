@@ -139,7 +139,7 @@ def test_a_limit_that_is_none_is_refused(models: list[Path], limit: str, sentenc
 @pytest.fixture(scope="module")
 def narrow(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One text at a time, and few may wait."""
-    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 80_000, "characters": 300}
+    limits = {"queue": 8, "batch_texts": 1, "streams": 1, "explain_bytes": 300_000, "characters": 300}
     limits |= {"head_seconds": 1, "body_seconds": 1, "read_seconds": 1}
     with served(models[:1], tmp_path_factory.mktemp("narrow") / "log", limits=limits) as running:
         yield running
@@ -166,7 +166,7 @@ def test_a_full_queue_says_when_to_come_back(narrow: Served) -> None:
 
 def test_attention_is_admitted_by_its_bytes(narrow: Served) -> None:
     reply = narrow.post("/v1/translate", text=["一" * 16] * 4, attention=True)
-    assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 80_000)
+    assert (reply.status, reply.code, reply.json["error"]["limit"]) == (422, "too_much_attention", 300_000)
     assert narrow.post("/v1/explain", text="一").status == 200
 
 
@@ -176,7 +176,7 @@ def test_many_explanations_at_once_take_no_more_than_is_allowed(narrow: Served) 
     told = {(reply.status, "" if reply.status == 200 else reply.code) for reply in found}
     assert told == {(200, ""), (429, "busy")}
     said = {reply.json["error"]["message"] for reply in found if reply.status == 429}
-    assert any("bytes of attention are waiting already (80000 at most)" in message for message in said)
+    assert any("bytes of attention are waiting already (300000 at most)" in message for message in said)
     assert narrow.post("/v1/explain", text="一").status == 200
 
 

@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from regard.errors import ServeError
-from regard.serve.engine import named
+from regard.serve.engine import PACKED_BYTES, PLAIN_BYTES, SEEN_BYTES, attention_bytes, named
 from regard.serve.job import Job, chosen
 from regard.serve.limits import Limits
 from regard.serve.wire import packed, read, received
@@ -83,3 +83,37 @@ def test_two_runs_of_one_name(tmp_path: Any) -> None:
     assert list(named([tmp_path / "a", tmp_path / "b"])) == ["a", "b"]
     with pytest.raises(ServeError, match="another run is called 'a' too, and models are asked for by name"):
         named([tmp_path / "a", tmp_path / "b" / "a"])
+
+
+NOTHING: Mapping[str, Any] = {}
+
+
+def estimated(text: str, asked: Mapping[str, Any] = NOTHING, *, packed: bool = False, **about: Any) -> int:
+    search = {"max_length": None, "min_length": 0, "max_ratio": 2.0}
+    usual = {"max_length": 1022, "heads": 144, "vocabulary": 0, "decode": search, "stream": 0}
+    return attention_bytes(usual | about, search | dict(asked), text, packed=packed)
+
+
+def test_attention_to_an_answer_is_estimated_by_how_long_it_may_get() -> None:
+    plain, packed = SEEN_BYTES + PLAIN_BYTES, SEEN_BYTES + PACKED_BYTES
+    long = {"max_length": 1000, "min_length": 999}
+    assert estimated("hi", long) == 144 * 1001**2 * plain
+    assert estimated("hi", long, packed=True) == 144 * 1001**2 * packed
+    assert estimated("hi", {"min_length": 500}, packed=True) == 144 * 501**2 * packed
+    assert estimated("hi", {"max_ratio": 100}, packed=True) == 144 * 410**2 * packed
+    assert estimated("x" * 98, packed=True) == 144 * 210**2 * packed
+    assert estimated("x" * 5000, {"max_ratio": 100}, packed=True) == 144 * 1024**2 * packed
+
+
+def test_a_model_that_answers_at_once_attends_to_its_text_alone() -> None:
+    assert estimated("x" * 98, decode=None) == 144 * 100**2 * (SEEN_BYTES + PLAIN_BYTES)
+
+
+def test_a_model_that_reads_its_own_answer_attends_to_text_and_answer() -> None:
+    at_most = {"max_length": 99}
+    shown = SEEN_BYTES * 200**2 + PLAIN_BYTES * 100 * 200
+    assert estimated("x" * 98, at_most, stream=1024) == 144 * shown
+    assert estimated("é" * 49, at_most, stream=1024) == 144 * shown, "pieces may be bytes"
+    whole = SEEN_BYTES * 1024**2 + PLAIN_BYTES * 1024 * 1024
+    assert estimated("hi", stream=1024) == 144 * whole, "nothing says where it ends"
+    assert estimated("x" * 5000, stream=2048) == 144 * (SEEN_BYTES * 2048**2 + PLAIN_BYTES * 1024 * 2048)

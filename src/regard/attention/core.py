@@ -1,4 +1,6 @@
-"""attend(): the only way to a softmax over keys in the project.
+"""attend(): the only way to a softmax over keys that can be tapped.
+
+Where nobody looks, the steps of a search that layers/brisk.py writes out call the fused kernel themselves.
 
 Fused when nobody taps and the score is a dot product: scaled_dot_product_attention or, where a CPU has few
 keys to look at, `attend_few`. Explicit otherwise. All give the same numbers. What a fused kernel cannot take

@@ -45,10 +45,10 @@ def document(main: str, styles: Iterable[str], scripts: Iterable[str], title: st
     )
 
 
-def in_notebook(page: str, title: str, height: int = 760) -> str:
+def in_notebook(page: str, title: str) -> str:
     """The page in a frame that may run its script and reach nothing else."""
     return (
-        f'<iframe sandbox="allow-scripts allow-downloads" style="width:100%;height:{height}px;border:0" '
+        f'<iframe sandbox="allow-scripts allow-downloads" style="width:100%;height:760px;border:0" '
         f'title="{title}" srcdoc="{html.escape(page)}"></iframe>'
     )
 

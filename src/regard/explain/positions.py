@@ -12,16 +12,17 @@ from regard.explain.vector import Box, cells, document, legend, text, written
 
 _LEFT, _TOP, _BOTTOM, _RIGHT = 62, 78, 66, 24
 _MOST_TICKS = 9
+_TITLE = "Positions, as the model sees them"
 
 
-def heatmap_svg(table_TD: NDArray[np.floating], title: str = "Positions, as the model sees them") -> str:
+def heatmap_svg(table_TD: NDArray[np.floating]) -> str:
     """The table as SVG; the colours run from minus to plus its largest absolute value."""
     n_positions, d_model = table_TD.shape
     largest = float(np.abs(table_TD).max()) or 1.0
     cell_width, cell_height = max(1.0, 768 / d_model), max(1.0, 400 / n_positions)
     width, height = d_model * cell_width, n_positions * cell_height
-    root = document(_LEFT + width + _RIGHT, _TOP + height + _BOTTOM, title)
-    text(root, title, _LEFT, 32, size=18, weight=600)
+    root = document(_LEFT + width + _RIGHT, _TOP + height + _BOTTOM, _TITLE)
+    text(root, _TITLE, _LEFT, 32, size=18, weight=600)
     text(root, f"{n_positions} positions × {d_model} dimensions", _LEFT, 54, fill=MUTED)
     legend(root, DIVERGING, _LEFT + width - 170, 45, f"−{largest:.3g}", f"+{largest:.3g}")
     places_TD = indices((table_TD / largest + 1) / 2)

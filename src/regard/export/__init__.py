@@ -15,6 +15,7 @@ from regard.data.source import Asked, rows_of
 from regard.errors import RunError
 from regard.export import continuing
 from regard.export.parity import ENOUGH, Answer, Comparison, Report, Tick, compare, require
+from regard.export.searching import unsaid
 from regard.export.ways import Goal, Leaving, Way, way
 from regard.models import ModelConfig
 from regard.tasks import AnyTask, LanguageModel, Translate
@@ -51,7 +52,7 @@ def export(
     if not asked:
         raise RunError(f"{to}: an export is checked on texts, and there are none; give some")
     told = None if references is None else [references[i] for i in asked]
-    job = _Job(task, model, config, leave, [texts[i] for i in asked], told, tick)
+    job = _Job(task, model, config, leave, [texts[i] for i in asked], told, tick, unsaid(task, to))
     found: list[Report] = []
 
     def fill(partial: Path) -> None:
@@ -83,9 +84,10 @@ class _Job:
         texts: list[Asked],
         references: list[str] | None,
         tick: Tick,
+        unsaid: list[str],
     ) -> None:
         self.task, self.model, self.config, self.leave = task, model, config, leave
-        self.texts, self.references, self.tick = texts, references, tick
+        self.texts, self.references, self.tick, self.unsaid = texts, references, tick, unsaid
         if isinstance(task, LanguageModel):
             self.texts = [*continuing.prompts(task, list(map(str, texts)))]
 
@@ -124,4 +126,7 @@ class _Job:
         n_texts, n_cut = len(self.texts), len(self.texts) - found.n_whole
         few = f"checked on {n_texts} texts only; {ENOUGH} or more say more"
         cut = f"{n_cut} answers did not end by themselves; only their probabilities were compared"
-        return [note for note, holds in ((few, n_texts < ENOUGH), (cut, n_cut > 0)) if holds]
+        unsaid = ", ".join(f"decode.{name}" for name in self.unsaid)
+        lost = f"not in the folder, as nothing there means the same: {unsaid}; answers are found without"
+        told = (few, n_texts < ENOUGH), (cut, n_cut > 0), (lost, unsaid != "")
+        return [note for note, holds in told if holds]

@@ -14,6 +14,7 @@ from regard.data.source import rows_of
 from regard.data.tokenizer import Tokenizer
 from regard.export.hf import library, loaded, quietly
 from regard.export.parity import Answer
+from regard.export.searching import PLAINLY
 from regard.models import GPT
 from regard.tasks import LanguageModel
 from regard.tasks.language_model import ContinueConfig
@@ -77,7 +78,7 @@ class There:
             found = self.model.generate(
                 given["input_ids"],
                 attention_mask=given["attention_mask"],
-                do_sample=False,
+                **PLAINLY,
                 max_new_tokens=self.most,
             )
         width = given["input_ids"].shape[1]

@@ -17,6 +17,7 @@ from regard.errors import RunError
 from regard.export.here import Search
 from regard.export.parity import Answer
 from regard.export.plain import written_out
+from regard.export.searching import for_translate_batch
 from regard.export.tokens import FILE, TARGET, open_tokenizers, write_tokenizers
 from regard.models import Transformer, TransformerConfig
 from regard.tasks.seq2seq import Seq2Seq
@@ -127,6 +128,8 @@ def _positions(own: dict[str, Tensor], config: TransformerConfig, side: str, n_p
 
 
 def _card(task: Seq2Seq[Any]) -> str:
+    settings = for_translate_batch(task) | {"suppress_sequences": CLOSED}
+    told = "\n".join(f"    {name}={value}," for name, value in settings.items())
     target = "source" if task.config.joint else f'Tokenizer.from_file("{TARGET}/{FILE}")'
     return f"""# A model for CTranslate2, trained and exported with regard
 
@@ -138,7 +141,8 @@ source = Tokenizer.from_file("{FILE}")
 target = {target}
 translator = ctranslate2.Translator(".")
 (answer,) = translator.translate_batch(
-    [source.encode("your text").tokens], beam_size={task.config.decode.beam}, suppress_sequences={CLOSED}
+    [source.encode("your text").tokens],
+{told}
 )
 print(target.decode([target.token_to_id(piece) for piece in answer.hypotheses[0]]))
 ```

@@ -4,18 +4,18 @@ Only what the three twins (twins.py) have is read, and only with a vocabulary th
 weights may have been trained further elsewhere. Sizes are compared with the file before memory is taken.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from regard.config import first_fault
 from regard.data.tokenizer import BOS, EOS, PAD, Tokenizer
-from regard.errors import CheckpointError, RunError
-from regard.export.tensors import WEIGHTS
+from regard.errors import CheckpointError
+from regard.export.tensors import WEIGHTS, opened, refuse_others
 from regard.export.tokens import FILE, TARGET, read_tokenizer
 from regard.export.twins import ACTIVATIONS, BLENDERBOT, TWINS, Twin, correspondence, to_ours
 from regard.models import Dims, Transformer, TransformerConfig
@@ -29,6 +29,8 @@ TASKS: dict[str, tuple[type[Any], type[TranslateConfig | SummarizeConfig]]] = {
     "summarize": (Summarize, SummarizeConfig),
 }
 POSITIONS = tuple(f"model.{stack}.embed_positions.weight" for stack in ("encoder", "decoder"))
+NONE = re.compile(r"(?!)")
+"""No tensor may be there that is not asked for."""
 REQUIRED = {
     "pad_token_id": PAD,
     "eos_token_id": EOS,
@@ -38,8 +40,6 @@ REQUIRED = {
 
 
 def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
-    if out.exists() or out.is_symlink():
-        raise RunError(f"{out}: already exists; choose another")
     given = read_json(folder / "config.json")
     twin = next((twin for twin in TWINS if twin.model_type == given.get("model_type")), None)
     if twin is None:
@@ -143,30 +143,12 @@ def _task_config(
 
 def _tensors(path: Path, config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
     """The file's tensors, once names, shapes and sizes are known to be those that the config asks for."""
-    if not path.is_file():
-        raise CheckpointError(
-            f"{path}: missing; weights in another format (pickle) are not read, save them as safetensors"
-        )
     own = outline(config, dims).state_dict()
-    needed = sum(tensor.numel() for tensor in own.values())
-    held = path.stat().st_size
-    if held < needed:  # of a byte each at least
-        raise CheckpointError(
-            f"{path}: holds {held} bytes, config.json asks for {needed} numbers; is it truncated?"
-        )
     shapes = {theirs: tuple(own[ours].shape) for ours, theirs, _ in correspondence(config, dims)}
     shapes["final_logits_bias"] = (1, dims.target_vocab)
-    try:
-        with safe_open(path, "pt") as file:
-            found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            if wrong := sorted(name for name in found.keys() | shapes if found.get(name) != shapes.get(name)):
-                raise CheckpointError(
-                    f"{path}: tensor {wrong[0]} has shape {found.get(wrong[0])}, config.json asks for "
-                    f"{shapes.get(wrong[0])} ({len(wrong)} differ)"
-                )
-            tensors = {name: file.get_tensor(name) for name in shapes}
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
+    with opened(path, str) as file:
+        refuse_others(file, shapes, NONE)
+        tensors = {name: file.tensor(name) for name in shapes}
     if tensors.pop("final_logits_bias").any():
         raise CheckpointError(
             f"{path}: final_logits_bias is not zero, and regard's Transformer has no such bias"

@@ -1,8 +1,4 @@
-"""A folder that `AutoModelForSeq2SeqLM` and `AutoTokenizer` load; only the check needs them (`regard[hf]`).
-
-Our length penalty divides by ((5 + n) / 6)^a, theirs by n^b. No b makes them the same: generation_config.json
-has the one that weighs a piece more or less as ours does where answers have USUAL pieces.
-"""
+"""A folder that AutoModelForSeq2SeqLM and AutoTokenizer load; only the check needs them (`regard[hf]`)."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +14,7 @@ from regard.errors import RunError
 from regard.export.here import Search
 from regard.export.parity import Answer
 from regard.export.plain import written_out
+from regard.export.searching import PLAINLY, for_generate, longest
 from regard.export.tokens import TARGET, write_tokenizers
 from regard.export.twins import ACTIVATIONS, Twin, to_foreign, twin_of
 from regard.models import Transformer, TransformerConfig
@@ -25,8 +22,6 @@ from regard.store import write_json
 from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 
-USUAL = 20
-"""Pieces of an answer."""
 IDS = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
 KINDS = {
     "translate": ("translation", "A translator"),
@@ -88,16 +83,12 @@ def _config(twin: Twin, task: Seq2Seq[Any], config: TransformerConfig) -> dict[s
 
 
 def _generation(task: Seq2Seq[Any]) -> dict[str, Any]:
-    decode = task.config.decode
     return {
         **IDS,
         "forced_eos_token_id": EOS,
-        "num_beams": decode.beam,
-        "length_penalty": round(decode.length_penalty * USUAL / (5 + USUAL), 4),
-        "early_stopping": False,
-        "do_sample": False,
+        **for_generate(task.config.decode, prompted=False),
         "suppress_tokens": list(NEVER_WRITTEN),
-        "max_length": task.config.max_length + 1,
+        "max_length": longest(task) + 1,
     }
 
 
@@ -148,13 +139,10 @@ class Engine:
                 self.target = library().AutoTokenizer.from_pretrained(folder / TARGET, local_files_only=True)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        with torch.inference_mode():
+        settings = PLAINLY | {"num_beams": self.beam, "length_penalty": 0.0 if self.beam > 1 else 1.0}
+        with torch.inference_mode(), quietly(library()):
             found = self.model.generate(
-                **self._read(texts),
-                num_beams=self.beam,
-                length_penalty=0.0 if self.beam > 1 else 1.0,
-                max_length=None,
-                max_new_tokens=self.most,
+                **self._read(texts), **settings, max_length=None, max_new_tokens=self.most
             )
         written = [tuple(_until_end(row[1:])) for row in found.tolist()]
         said = self.target.batch_decode([list(ids) for ids in written], skip_special_tokens=True)

@@ -12,6 +12,7 @@ from regard.export.bert import ACTIVATIONS
 from regard.export.gpt2 import ARCHITECTURE, MODEL_TYPE, OUTPUT, SIZES, correspondence
 from regard.export.hf_bert import HERE
 from regard.export.plain import written_out
+from regard.export.searching import for_generate
 from regard.export.tensors import WEIGHTS
 from regard.export.tokens import write_prompter
 from regard.models import GPT, GPTConfig
@@ -84,15 +85,12 @@ def _config(task: LanguageModel, config: GPTConfig) -> dict[str, Any]:
 def _generation(task: LanguageModel) -> dict[str, Any]:
     """The run's way to continue; lengths are counted without the prompt on both sides."""
     decode = task.config.decode
-    drawn = {"temperature": decode.temperature, "top_k": decode.top_k, "top_p": decode.top_p}
-    drawn |= {"min_p": decode.min_p} if decode.min_p else {}
     never = list(task.tokenizer.marks.unwritten)
     return {
         **_ids(task.tokenizer),
-        "do_sample": decode.sample,
-        **(drawn if decode.sample else {}),
+        **for_generate(decode, prompted=True),
         **({"suppress_tokens": never} if never else {}),
-        "max_new_tokens": decode.max_length or task.block,
+        "max_new_tokens": decode.max_length or max(task.block, decode.min_length),
     }
 
 

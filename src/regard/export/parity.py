@@ -133,7 +133,7 @@ def require(found: Comparison, engine: str) -> None:
 def _answered(
     engine: Engine[A], asked: Sequence[A], batches: Sequence[Sequence[int]], tick: Tick
 ) -> tuple[list[Answer], float]:
-    """In the order asked, and how many a second; the first batch is answered once more to warm up."""
+    """In the order asked, and how many a second; to warm up, the last batch is answered beforehand too."""
     engine.answer([asked[i] for i in batches[-1]])
     found: dict[int, Answer] = {}
     seconds = 0.0

@@ -1,7 +1,6 @@
 """classify: a column of text, and a column of labels."""
 
-import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from regard.data.source import Row
@@ -9,8 +8,9 @@ from regard.errors import quoted
 from regard.kinds.columns import Columns, Picked, labels, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import PIECE, Plan
-from regard.kinds.rows import FEW, Splits, absurdly_long, duplicated, empty, shared
+from regard.kinds.labels import counts, is_labelled, rare, unlabelled, unseen
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, encoder, tokenizer
 from regard.tasks import TaskConfig
 
@@ -43,13 +43,11 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 
 def sections(plan: Plan, kind: str, means: str, *others: Setting) -> Mapping[str, list[Setting]]:
     """Of whatever labels texts, with these settings of its own."""
-    longest = sum(plan.guess.lengths[role][1] / PIECE[plan.scripts[role]] for role in plan.scripts)
-    max_length = max(128, 2 ** math.ceil(math.log2(2 * longest + 1)))
     return {
         "task": [
             ("kind", kind, means),
             *others,
-            ("max_length", max_length, "pieces; longer texts are cut"),
+            ("max_length", plan.room, "pieces; longer texts are cut"),
             ("label_smoothing", 0.0, "above 0 keeps the model from being too sure"),
         ],
         "task.tokenizer": tokenizer(plan),
@@ -72,10 +70,11 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 
 def examine(splits: Splits, *inputs: str) -> list[Finding]:
     train = splits["train"]
+    known = counts(train)
     return [
-        *_unlabelled(splits),
-        *_unseen_labels(splits),
-        *_balance(counts(train)),
+        *unlabelled(splits),
+        *unseen(splits, known),
+        *_balance(known),
         *empty(splits, inputs),
         *absurdly_long(splits, inputs),
         *_contradicting(train, inputs),
@@ -84,45 +83,16 @@ def examine(splits: Splits, *inputs: str) -> list[Finding]:
     ]
 
 
-def is_labelled(row: Row) -> bool:
-    return row.fields["label"] != ""
-
-
-def counts(train: Sequence[Row]) -> dict[str, int]:
-    return dict(Counter(row.fields["label"] for row in train if is_labelled(row)).most_common())
-
-
-def _unlabelled(splits: Splits) -> list[Finding]:
-    found = []
-    for split, rows in splits.items():
-        blank = [row for row in rows if not is_labelled(row)]
-        found += about("error", "empty-label", split, blank, "without a label; give every text one")
-    return found
-
-
-def _unseen_labels(splits: Splits) -> list[Finding]:
-    known = counts(splits["train"])
-    found = []
-    for split, rows in splits.items():
-        unseen = [row for row in rows if is_labelled(row) and row.fields["label"] not in known]
-        names = ", ".join(sorted({quoted(row.fields["label"]) for row in unseen})[:FEW])
-        remark = f"with a label that does not occur in train ({names})"
-        found += about("error", "unseen-label", split, unseen, remark)
-    return found
-
-
 def _balance(counted: Mapping[str, int]) -> list[Finding]:
     if len(counted) < 2:
         return [Finding("error", "one-label", "train: a classifier needs at least two different labels")]
-    common, *_, rare = counted
-    scarce = [label for label, n in counted.items() if n < FEW]
-    if scarce:
-        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(quoted, scarce[:FEW]))}"
-        return [Finding("warning", "rare-label", message, len(scarce))]
-    if counted[common] > LOPSIDED * counted[rare]:
-        times = counted[common] / counted[rare]
+    common, *_, rarest = counted
+    if scarce := rare(counted):
+        return scarce
+    if counted[common] > LOPSIDED * counted[rarest]:
+        times = counted[common] / counted[rarest]
         message = (
-            f"train: {quoted(common)} is {times:.0f} times as common as {quoted(rare)}; "
+            f"train: {quoted(common)} is {times:.0f} times as common as {quoted(rarest)}; "
             "look at macro_f1, not accuracy"
         )
         return [Finding("warning", "imbalance", message)]

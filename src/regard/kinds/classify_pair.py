@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from regard.data.source import Row
-from regard.kinds.classify import Label, counts, examine, is_labelled, pace, sections, too_long
+from regard.kinds.classify import Label, examine, pace, sections, too_long
 from regard.kinds.columns import Columns, Picked, labels, texts
 from regard.kinds.finding import Finding
 from regard.kinds.kind import Kind, Lengths
+from regard.kinds.labels import counts, is_labelled
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Setting

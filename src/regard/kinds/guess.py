@@ -24,3 +24,8 @@ class Guess:
     reasons: tuple[str, ...]
     encoding: str = "utf-8"
     """Of all files."""
+
+    @property
+    def n_characters(self) -> int:
+        """Of all texts, about; a line end counts for each."""
+        return self.n_rows * (self.lengths["text"][0] + 1)

@@ -37,12 +37,8 @@ def _pick(role: str, rest: Columns) -> Picked:
     return longest_text(rest)
 
 
-def _n_characters(guess: Guess) -> int:
-    return guess.n_rows * (guess.lengths["text"][0] + 1)
-
-
 def _is_small(guess: Guess) -> bool:
-    return _n_characters(guess) < FEW_CHARACTERS
+    return guess.n_characters < FEW_CHARACTERS
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
@@ -73,7 +69,7 @@ def _characters(plan: Plan) -> list[Setting]:
 
 
 def _preset(plan: Plan) -> str:
-    n = _n_characters(plan.guess)
+    n = plan.guess.n_characters
     if n < FEW_CHARACTERS:
         return "tiny"
     if n < 10 * FEW_CHARACTERS or not plan.machine.gpu:
@@ -92,7 +88,7 @@ def _model(plan: Plan) -> list[Setting]:
 
 
 def _pace(plan: Plan) -> Pace:
-    epochs = max(3, min(50, round(20_000_000 / max(1, _n_characters(plan.guess)))))
+    epochs = max(3, min(50, round(20_000_000 / max(1, plan.guess.n_characters))))
     return Pace(epochs=epochs, warmup=100, lr=1e-3, patience=5, average=1)
 
 

@@ -9,10 +9,11 @@ from regard.data.source import Row
 from regard.errors import quoted
 from regard.kinds.classify import pace, sections, too_long
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
-from regard.kinds.finding import Finding, about
+from regard.kinds.finding import Finding
 from regard.kinds.kind import Answer, Kind
+from regard.kinds.labels import rare, unseen
 from regard.kinds.plan import Plan
-from regard.kinds.rows import FEW, Splits, absurdly_long, duplicated, empty, shared
+from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.kinds.settings import Setting
 from regard.tasks import MultilabelConfig, TaskConfig
 from regard.tasks.multilabel import several
@@ -77,7 +78,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     train = splits["train"]
     counts = Counter(chain.from_iterable(_labels(row, config) for row in train))
     return [
-        *_unseen(splits, counts, config),
+        *unseen(splits, counts, of=lambda row: _labels(row, config)),
         *_told(train, counts, config),
         *empty(splits, ["text"]),
         *absurdly_long(splits, ["text"]),
@@ -88,16 +89,6 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 
 def _labels(row: Row, config: MultilabelConfig) -> tuple[str, ...]:
     return several(row.fields["label"], config.separator)
-
-
-def _unseen(splits: Splits, known: Mapping[str, int], config: MultilabelConfig) -> list[Finding]:
-    found = []
-    for split, rows in splits.items():
-        unseen = [row for row in rows if any(label not in known for label in _labels(row, config))]
-        names = {quoted(label) for row in unseen for label in _labels(row, config) if label not in known}
-        remark = f"with a label that does not occur in train ({', '.join(sorted(names)[:FEW])})"
-        found += about("error", "unseen-label", split, unseen, remark)
-    return found
 
 
 def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) -> list[Finding]:
@@ -111,12 +102,7 @@ def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) 
         f"train: {len(counts)} labels, {counts.total() / len(train):.2f} a text, none for {bare:,} texts: "
         f"{common}{rest}"
     )
-    found = [Finding("note", "labels", message)]
-    scarce = [label for label, n in counts.items() if n < FEW]
-    if scarce:
-        message = f"train: labels with fewer than {FEW} examples: {', '.join(map(quoted, scarce[:FEW]))}"
-        found.append(Finding("warning", "rare-label", message, len(scarce)))
-    return found
+    return [Finding("note", "labels", message), *rare(counts)]
 
 
 MULTILABEL = Kind(

@@ -49,6 +49,12 @@ class Plan:
         )
 
     @property
+    def room(self) -> int:
+        """Pieces that twice what all but few rows have, all their texts together, fit into."""
+        longest = sum(self.guess.lengths[role][1] / PIECE[script] for role, script in self.scripts.items())
+        return max(128, 1 << math.ceil(math.log2(2 * longest + 1)))
+
+    @property
     def preset(self) -> str:
         """The largest model that such data can fill, and that a processor can train at all."""
         if self.guess.n_rows < 100_000:

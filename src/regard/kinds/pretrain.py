@@ -77,12 +77,8 @@ def _layout(guess: Guess) -> tuple[By, Sentences]:
     return ("lines", "marks") if several >= 0.5 else ("files", by)
 
 
-def _n_characters(guess: Guess) -> int:
-    return guess.n_rows * (guess.lengths["text"][0] + 1)
-
-
 def _preset(plan: Plan) -> str:
-    n = _n_characters(plan.guess)
+    n = plan.guess.n_characters
     if n < 20_000_000 or not plan.machine.gpu:
         return "tiny" if n < 5_000_000 else "mini"
     return "small" if n < 500_000_000 else "base"
@@ -119,7 +115,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 
 
 def _pace(plan: Plan) -> Pace:
-    epochs = max(5, min(100, round(100_000_000 / max(1, _n_characters(plan.guess)))))
+    epochs = max(5, min(100, round(100_000_000 / max(1, plan.guess.n_characters))))
     return Pace(epochs=epochs, warmup=500, lr=1e-3, patience=10, average=1)
 
 

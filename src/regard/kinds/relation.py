@@ -1,7 +1,5 @@
 """relation: sentences with two marked entities, and a column of relations; or SemEval's own files."""
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
@@ -9,12 +7,13 @@ from pydantic import Field
 
 from regard.data.marked import has_marks, read_marked
 from regard.data.source import Row
-from regard.errors import DataError
+from regard.errors import DataError, quoted
 from regard.kinds.columns import Columns, Picked, labels
-from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
+from regard.kinds.finding import SHOWN, Finding, Place, Severity
 from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import PIECE, Plan
-from regard.kinds.rows import FEW, Splits, duplicated, empty, shared
+from regard.kinds.labels import counts, rare, unlabelled, unseen
+from regard.kinds.plan import Plan
+from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, encoder, tokenizer
 from regard.kinds.tag import Span
 from regard.tasks import AnyTask, RelationConfig, TaskConfig
@@ -54,12 +53,10 @@ def _pick(role: str, rest: Columns) -> Picked:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    longest = plan.guess.lengths["text"][1] / PIECE[plan.scripts["text"]]
-    max_length = max(128, 2 ** math.ceil(math.log2(2 * longest + 1)))
     return {
         "task": [
             ("kind", "relation", "what two marked entities have to do with one another"),
-            ("max_length", max_length, "pieces; of longer texts what is near the entities is read"),
+            ("max_length", plan.room, "pieces; of longer texts what is near the entities is read"),
             ("no_relation", "Other", "the label that says there is none; it is no part of the score"),
         ],
         "task.tokenizer": tokenizer(plan),
@@ -90,17 +87,14 @@ def _is_usable(row: Row) -> bool:
     return bool(row.fields["label"] and row.fields["text"]) and _fault(row) is None
 
 
-def _counts(train: Sequence[Row]) -> dict[str, int]:
-    return dict(Counter(row.fields["label"] for row in train if row.fields["label"]).most_common())
-
-
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     assert isinstance(config, RelationConfig)
-    counts = _counts(splits["train"])
+    known = counts(splits["train"])
     return [
         *_badly_marked(splits),
-        *_labels(splits, counts),
-        *_variety(counts, config.no_relation),
+        *unlabelled(splits, "relation"),
+        *unseen(splits, known, "relation"),
+        *_variety(known, config.no_relation),
         *empty(splits, ["text"]),
         *duplicated(splits["train"]),
         *shared(splits, "text"),
@@ -118,28 +112,15 @@ def _badly_marked(splits: Splits) -> list[Finding]:
     return found
 
 
-def _labels(splits: Splits, known: Mapping[str, int]) -> list[Finding]:
-    found = []
-    for split, rows in splits.items():
-        blank = [row for row in rows if not row.fields["label"]]
-        found += about("error", "empty-label", split, blank, "without a relation; give every text one")
-        unseen = [row for row in rows if row.fields["label"] and row.fields["label"] not in known]
-        names = ", ".join(sorted({repr(row.fields["label"]) for row in unseen})[:FEW])
-        remark = f"with a relation that does not occur in train ({names})"
-        found += about("error", "unseen-label", split, unseen, remark)
-    return found
-
-
-def _variety(counts: Mapping[str, int], none: str) -> list[Finding]:
-    if len(counts) < 2:
+def _variety(counted: Mapping[str, int], none: str) -> list[Finding]:
+    if len(counted) < 2:
         return [Finding("error", "one-label", "train: a relater needs at least two different relations")]
-    if none not in counts:
-        told = f"train: no relation is called {none!r} (task.no_relation), so that all count for the score"
+    if none not in counted:
+        told = (
+            f"train: no relation is called {quoted(none)} (task.no_relation), so that all count for the score"
+        )
         return [Finding("note", "no-relation", told)]
-    if scarce := [label for label, n in counts.items() if n < FEW]:
-        told = f"train: relations with fewer than {FEW} examples: {', '.join(map(repr, scarce[:FEW]))}"
-        return [Finding("warning", "rare-label", told, len(scarce))]
-    return []
+    return rare(counted, "relation")
 
 
 def _too_long(split: str) -> tuple[Severity, str]:
@@ -168,7 +149,7 @@ RELATION = Kind(
     answer=Relation,
     formats=frozenset({"semeval"}),
     usable=_is_usable,
-    counts=_counts,
+    counts=counts,
     counted="relation: rows in training",
     pieces=_pieces,
     cut="what is far from the entities was not read",

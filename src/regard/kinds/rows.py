@@ -8,8 +8,6 @@ from regard.kinds.finding import Finding, about
 
 Splits = Mapping[str, Sequence[Row]]
 
-FEW = 5
-"""Examples of a label below which little can be learnt about it."""
 ABSURD, ABSURD_LENGTH = 20, 500
 """Times the usual length, and characters at least, from which a text looks like a mistake."""
 

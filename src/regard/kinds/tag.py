@@ -13,8 +13,9 @@ from regard.errors import quoted
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
 from regard.kinds.kind import Answer, Kind
+from regard.kinds.labels import FEW
 from regard.kinds.plan import Plan
-from regard.kinds.rows import FEW, Splits, duplicated, empty, shared
+from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, encoder, tokenizer
 from regard.tasks import AnyTask, TagConfig, TaskConfig
 

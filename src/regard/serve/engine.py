@@ -15,8 +15,10 @@ from regard.serve.lane import Lane
 from regard.serve.limits import LIMITS, Limits
 from regard.serve.refused import RefusedError, unavailable, unknown_model
 
-WEIGHT_BYTES = 12
-"""Of one attention weight: as computed, as kept, and as written."""
+SEEN_BYTES = 8
+"""Of one attention weight, as computed and as kept."""
+PACKED_BYTES, PLAIN_BYTES = 4, 64
+"""Of one that is told, packed or as a number in a list: as Python holds it, and as it is written."""
 SCORE_BYTES = 16 * 8
 """Of one word at one place of an answer, in the 16 replays at once that measure how far to trust weights."""
 FLUSH_SECONDS = 1.5
@@ -80,7 +82,7 @@ class Engine:
         *,
         packed: bool = False,
     ) -> list[Job]:
-        width = _width(lane.search(decode))
+        search = lane.search(decode)
         explains = kind == "explain"
         if explains and not lane.about["heads"]:
             message = f"the model {lane.name!r} has no attention to show; leave it out"
@@ -90,9 +92,9 @@ class Engine:
                 text,
                 kind,
                 decode,
-                width,
+                _width(search),
                 packed,
-                _attention_bytes(lane.about, text) if explains else 0,
+                attention_bytes(lane.about, search, text, packed=packed) if explains else 0,
                 number=number,
             )
             for number, text in enumerate(texts, 1)
@@ -152,10 +154,33 @@ def _width(decode: dict[str, Any]) -> int:
     return width
 
 
-def _attention_bytes(about: dict[str, Any], text: Asked) -> int:
+def attention_bytes(about: dict[str, Any], search: dict[str, Any], text: Asked, *, packed: bool) -> int:
     """An upper bound: a character is a piece at most as a rule, and no side has more than max_length."""
     side: int = about["max_length"] + 2
-    source = min(n_characters(text) + 2, side)
-    heads: int = about["heads"]
-    vocabulary: int = about["vocabulary"]
-    return heads * side * source * WEIGHT_BYTES + vocabulary * min(side, 2 * source + 10) * SCORE_BYTES
+    source = min(_most_pieces(about, text), side)
+    written = source if about["decode"] is None else min(_most_written(about, search, source), side)
+    if about["stream"]:
+        columns = min(source + written, about["stream"])
+        told = written * columns
+    else:
+        columns = max(source, written)
+        told = columns**2
+    weights = SEEN_BYTES * columns**2 + (PACKED_BYTES if packed else PLAIN_BYTES) * told
+    n_bytes: int = about["heads"] * weights + about["vocabulary"] * written * SCORE_BYTES
+    return n_bytes
+
+
+def _most_pieces(about: dict[str, Any], text: Asked) -> int:
+    """With marks around them; a GPT may spell by bytes."""
+    if not about["stream"]:
+        return n_characters(text) + 2
+    said = [text] if isinstance(text, str) else text.values()
+    return sum(len(part.encode("utf-8", "surrogatepass")) for part in said) + 2
+
+
+def _most_written(about: dict[str, Any], search: dict[str, Any], source: int) -> int:
+    """Pieces of an answer, its end counted, as far as the search says."""
+    by_source: int = about["stream"] or int(search["max_ratio"] * source) + 10
+    asked: int | None = search["max_length"]
+    least: int = search["min_length"] + 1
+    return max(by_source if asked is None else asked + 1, least)

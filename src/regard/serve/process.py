@@ -50,10 +50,6 @@ class WorkerProcess:
             raise RunError(first["failed"])
         return cls(process, first["ready"])
 
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
     async def gone(self) -> None:
         await self.process.wait()
 

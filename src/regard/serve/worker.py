@@ -20,6 +20,8 @@ from regard.kinds import KINDS
 from regard.plain import finite
 from regard.serve.wire import Message, packed, read
 
+IN_ONE_BLOCK = "language_model"
+"""The task whose text and answer share max_length, and whose scores are there a slice at a time."""
 Answered = Callable[[int, Message], None]
 """(place, answer): hears each answer once, in any order."""
 
@@ -52,6 +54,7 @@ class Worker:
             heads = 0
         config, dims = trained.task_config, trained.task.dims
         decode = getattr(config, "decode", None)
+        widest = max(dims.target_vocab, dims.classes, len(dims.tags))
         return {
             "task": trained.task.kind,
             "description": str(trained.model_config),
@@ -59,7 +62,8 @@ class Worker:
             "decode": None if decode is None else decode.model_dump(mode="json"),
             "heads": heads,
             "pairing": config.model_dump(include={"no_relation", "both_ways"}),
-            "vocabulary": max(dims.target_vocab, dims.classes, len(dims.tags)),
+            "stream": _stream(trained),
+            "vocabulary": 0 if trained.task.kind == IN_ONE_BLOCK else widest,
         }
 
     def reply(self, ask: Message, places: Sequence[int]) -> None:
@@ -114,6 +118,14 @@ class Worker:
         """While it works the parent sends nothing else than that it may stop; or it is gone."""
         waiting, _, _ = select.select([self.source], [], [], 0)
         return bool(waiting)
+
+
+def _stream(trained: "regard.Trained") -> int:
+    """Pieces of a text and its answer at most, where attention reads them as one; 0 where it does not."""
+    if trained.model_config.kind != "gpt":
+        return 0
+    side: int = trained.task_config.max_length + 2
+    return side if trained.task.kind == IN_ONE_BLOCK else 2 * side
 
 
 def _note(fault: Exception) -> None:

@@ -1,0 +1,58 @@
+"""What can be wrong with labels: none, one that is not learnt, one that is rare."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from regard.data.source import Row
+from regard.errors import quoted
+from regard.kinds.finding import Finding, about
+from regard.kinds.rows import Splits
+
+FEW = 5
+"""Examples of a label below which little can be learnt about it; labels named in a message at most."""
+
+
+def is_labelled(row: Row) -> bool:
+    return row.fields["label"] != ""
+
+
+def only(row: Row) -> tuple[str, ...]:
+    """The label of a row, if it has one."""
+    return (row.fields["label"],) if is_labelled(row) else ()
+
+
+def counts(train: Sequence[Row]) -> dict[str, int]:
+    """The commonest first."""
+    return dict(Counter(row.fields["label"] for row in train if is_labelled(row)).most_common())
+
+
+def unlabelled(splits: Splits, called: str = "label") -> list[Finding]:
+    found = []
+    for split, rows in splits.items():
+        blank = [row for row in rows if not is_labelled(row)]
+        found += about("error", "empty-label", split, blank, f"without a {called}; give every text one")
+    return found
+
+
+def unseen(
+    splits: Splits,
+    known: Mapping[str, int],
+    called: str = "label",
+    of: Callable[[Row], Sequence[str]] = only,
+) -> list[Finding]:
+    """Labels that no row of train has, which nothing can be learnt about."""
+    found = []
+    for split, rows in splits.items():
+        strange = [row for row in rows if any(label not in known for label in of(row))]
+        names = {quoted(label) for row in strange for label in of(row) if label not in known}
+        remark = f"with a {called} that does not occur in train ({', '.join(sorted(names)[:FEW])})"
+        found += about("error", "unseen-label", split, strange, remark)
+    return found
+
+
+def rare(counted: Mapping[str, int], called: str = "label") -> list[Finding]:
+    scarce = [label for label, n in counted.items() if n < FEW]
+    if not scarce:
+        return []
+    message = f"train: {called}s with fewer than {FEW} examples: {', '.join(map(quoted, scarce[:FEW]))}"
+    return [Finding("warning", "rare-label", message, len(scarce))]
