@@ -96,7 +96,6 @@ class Run:
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
             model=str(self.recipe.model),
             device=f"{training.device}{', products in bfloat16' * training.narrow}",
-            total_steps=training.total_steps,
             resumed_step=training.progress.step,
         )
         yield from self.set_aside

@@ -21,6 +21,8 @@ Interval = Sequence[float]
 
 OUT = Console(highlight=False)
 ERR = Console(highlight=False, stderr=True)
+WIDEST_NAME = 24
+"""Beside a bar."""
 
 
 def line(text: str, style: str = "", *, console: Console = OUT) -> None:
@@ -50,40 +52,38 @@ def facts(pairs: Iterable[tuple[str, str]], *, console: Console = OUT) -> None:
         hanging(Text(f"{name.ljust(widest)}  ", "dim"), value, console=console)
 
 
-def table(rows: Table, *, console: Console = OUT) -> None:
+def table(rows: Table) -> None:
     """A line each when it goes to a file, however wide; squeezed into the lines of a terminal."""
-    if console.is_terminal:
-        console.print(rows)
+    if OUT.is_terminal:
+        OUT.print(rows)
         return
-    was, options = console.width, console.options.update(max_width=sys.maxsize)
-    console.width = max(was, Measurement.get(console, options, rows).maximum)
-    console.print(rows)
-    console.width = was
+    was, options = OUT.width, OUT.options.update(max_width=sys.maxsize)
+    OUT.width = max(was, Measurement.get(OUT, options, rows).maximum)
+    OUT.print(rows)
+    OUT.width = was
 
 
-def bars(counts: Iterable[tuple[str, int]], *, console: Console = OUT) -> None:
+def bars(counts: Iterable[tuple[str, int]]) -> None:
     """A line for each name with a bar to the measure of the largest; wide characters take two cells."""
     from regard.explain.terminal import bar
 
     named = [(shortened(printable(name)), count) for name, count in counts]
     widest = max(cell_len(name) for name, _ in named)
     most = max(count for _, count in named) or 1
-    room = max(10, min(50, console.width - widest - 14))
+    room = max(10, min(50, OUT.width - widest - 14))
     for name, count in named:
         line = Text("  " + " " * (widest - cell_len(name)) + name + " ")
         line.append(bar(count / most, room).rstrip() + " ", "cyan").append(f"{count:,}", "dim")
-        console.print(line, soft_wrap=True)
+        OUT.print(line, soft_wrap=True)
 
 
-def shortened(text: str, limit: int = 24) -> str:
-    return text if cell_len(text) <= limit else set_cell_size(text, limit - 1) + "…"
+def shortened(text: str) -> str:
+    return text if cell_len(text) <= WIDEST_NAME else set_cell_size(text, WIDEST_NAME - 1) + "…"
 
 
 def scores(
     by_split: Mapping[str, Mapping[str, float | None]],
     intervals: Mapping[str, Mapping[str, Interval]] | None = None,
-    *,
-    console: Console = OUT,
 ) -> None:
     """One line a split: `test  loss 2.113  bleu 14.20 [12.90, 15.50]  chrf 33.10 [32.00, 34.30]`."""
 
@@ -91,7 +91,7 @@ def scores(
         known = (intervals or {}).get(split, {})
         return "  ".join(f"{name} {score(name, value, known.get(name))}" for name, value in metrics.items())
 
-    facts(((split, shown(split, metrics)) for split, metrics in by_split.items()), console=console)
+    facts(((split, shown(split, metrics)) for split, metrics in by_split.items()))
 
 
 def score(metric: str, value: float | None, interval: Interval | None = None, sign: str = "") -> str:

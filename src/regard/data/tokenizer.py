@@ -194,11 +194,6 @@ class Tokenizer:
             names = [bytelevel.legible(bytelevel.spelling(name)) for name in names]
         return [name.removeprefix(" ").replace("\n", "⏎") or "␣" for name in names]
 
-    def unknown_rate(self, texts: Sequence[str]) -> float:
-        """The share of pieces that are unknown."""
-        found = self.ids(texts)
-        return sum(ids.count(self.marks.unknown) for ids in found) / max(1, sum(map(len, found)))
-
 
 def _without_space(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():

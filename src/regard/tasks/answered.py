@@ -1,6 +1,5 @@
 """What an answerer answers, and how its answers are scored."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 
 from regard.metrics.answers import scores
 from regard.metrics.resample import Floats, Scores, plainly
+from regard.tasks.shared import Columns
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,14 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class AnswerTally:
+class AnswerTally(Columns):
     answers: list[str] = field(default_factory=list)
     right: list[tuple[str, ...]] = field(default_factory=list)
     """All that would be right; none where there is no answer."""
 
-    def __add__(self, other: "AnswerTally") -> "AnswerTally":
-        return AnswerTally(self.answers + other.answers, self.right + other.right)
-
     @property
     def truth(self) -> list[tuple[str, ...]]:
         return self.right
-
-    def taken(self, places: Sequence[int]) -> "AnswerTally":
-        return AnswerTally([self.answers[place] for place in places], [self.right[place] for place in places])
 
     @cached_property
     def _scores(self) -> dict[str, list[float]]:

@@ -1,9 +1,9 @@
 """Texts with a label in batches, the label that a model gives, how it is scored, texts cut short."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from regard.data.source import Row
 from regard.data.tokenizer import PAD, Tokenizer
 from regard.metrics.classify import Weigh, one_label
 from regard.metrics.resample import plainly
+from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded, without_each
 
 
@@ -31,7 +32,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Texts:
+class Texts(Padded):
     tokens_BT: Tensor
     lengths_B: Tensor
     labels_B: Tensor
@@ -42,15 +43,6 @@ class Texts:
     @property
     def counts(self) -> dict[str, int]:
         return {"texts": len(self.examples)}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_BT=self.tokens_BT.to(device),
-            lengths_B=self.lengths_B.to(device),
-            labels_B=self.labels_B.to(device),
-            segments_BT=None if self.segments_BT is None else self.segments_BT.to(device),
-        )
 
 
 @dataclass(frozen=True)
@@ -69,19 +61,13 @@ class Label:
 
 
 @dataclass(frozen=True)
-class LabelTally:
+class LabelTally(Columns):
     predicted: list[str] = field(default_factory=list)
     gold: list[str] = field(default_factory=list)
-
-    def __add__(self, other: "LabelTally") -> "LabelTally":
-        return LabelTally(self.predicted + other.predicted, self.gold + other.gold)
 
     @property
     def truth(self) -> list[str]:
         return self.gold
-
-    def taken(self, places: Sequence[int]) -> "LabelTally":
-        return LabelTally([self.predicted[place] for place in places], [self.gold[place] for place in places])
 
     @cached_property
     def weighed(self) -> Weigh:

@@ -12,6 +12,7 @@ from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.metrics.language import MOST
 from regard.metrics.resample import Floats, Scores, plainly
+from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded
 
 FOLLOWS, DOES_NOT, NO_PAIR = 0, 1, -100
@@ -42,7 +43,7 @@ class Masked:
 
 
 @dataclass(frozen=True)
-class MaskedTexts:
+class MaskedTexts(Padded):
     tokens_BT: Tensor
     lengths_B: Tensor
     segments_BT: Tensor
@@ -76,17 +77,6 @@ class MaskedTexts:
     @property
     def inputs(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.tokens_BT, self.lengths_B, self.segments_BT, self.at_N
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_BT=self.tokens_BT.to(device),
-            lengths_B=self.lengths_B.to(device),
-            segments_BT=self.segments_BT.to(device),
-            at_N=self.at_N.to(device),
-            labels_N=self.labels_N.to(device),
-            follows_B=self.follows_B.to(device),
-        )
 
     def hiding(self, pieces: range, mask: int) -> Self:
         """A batch of one, once for each of these pieces, which is hidden too; its marks never are."""
@@ -146,11 +136,8 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MaskedTally:
+class MaskedTally(Columns):
     told: list[Told] = field(default_factory=list)
-
-    def __add__(self, other: "MaskedTally") -> "MaskedTally":
-        return MaskedTally(self.told + other.told)
 
     @property
     def n_tokens(self) -> int:
@@ -160,9 +147,6 @@ class MaskedTally:
     def truth(self) -> list[tuple[int, int]]:
         """What another vocabulary hides is something else."""
         return [(one.masked, one.pairs) for one in self.told]
-
-    def taken(self, places: Sequence[int]) -> "MaskedTally":
-        return MaskedTally([self.told[place] for place in places])
 
     def weighed(self, weights_RN: Floats) -> Scores:
         """Without pairs there is nothing to say about what follows."""

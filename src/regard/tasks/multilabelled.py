@@ -1,17 +1,16 @@
 """Texts with any number of labels in batches, what a model gives them, and how that is scored."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.metrics.classify import Weigh, several_labels
 from regard.metrics.resample import plainly
+from regard.tasks.shared import Columns, Padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Multilabelled:
 
 
 @dataclass(frozen=True)
-class Multilabelleds:
+class Multilabelleds(Padded):
     tokens_BT: Tensor
     lengths_B: Tensor
     labels_BC: Tensor
@@ -35,14 +34,6 @@ class Multilabelleds:
     @property
     def counts(self) -> dict[str, int]:
         return {"texts": len(self.examples)}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_BT=self.tokens_BT.to(device),
-            lengths_B=self.lengths_B.to(device),
-            labels_BC=self.labels_BC.to(device),
-        )
 
 
 @dataclass(frozen=True)
@@ -64,20 +55,13 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class LabelsTally:
+class LabelsTally(Columns):
     predicted: list[tuple[str, ...]] = field(default_factory=list)
     gold: list[tuple[str, ...]] = field(default_factory=list)
-
-    def __add__(self, other: "LabelsTally") -> "LabelsTally":
-        return LabelsTally(self.predicted + other.predicted, self.gold + other.gold)
 
     @property
     def truth(self) -> list[tuple[str, ...]]:
         return self.gold
-
-    def taken(self, places: Sequence[int]) -> "LabelsTally":
-        predicted, gold = ([part[place] for place in places] for part in (self.predicted, self.gold))
-        return LabelsTally(predicted, gold)
 
     @cached_property
     def weighed(self) -> Weigh:

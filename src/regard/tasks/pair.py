@@ -1,15 +1,15 @@
 """Pairs of texts in batches, and what is written for the first of them: the values of seq2seq."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.data.tokenizer import PAD
+from regard.tasks.shared import Padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Padded):
     source_BK: Tensor
     source_lengths_B: Tensor
     target_BT: Tensor
@@ -40,15 +40,6 @@ class Pairs:
     @property
     def counts(self) -> dict[str, int]:
         return {"tokens": int(self.keep_BT.sum())}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            source_BK=self.source_BK.to(device),
-            source_lengths_B=self.source_lengths_B.to(device),
-            target_BT=self.target_BT.to(device),
-            labels_BT=self.labels_BT.to(device),
-        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from regard.data import squad
 from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.errors import DataError
+from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 
 Place = tuple[int, int]
@@ -66,7 +67,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Questions:
+class Questions(Padded):
     tokens_RT: Tensor
     """Windows of all questions, one after another."""
     lengths_R: Tensor
@@ -79,16 +80,6 @@ class Questions:
     @property
     def counts(self) -> dict[str, int]:
         return {"windows": len(self.lengths_R)}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_RT=self.tokens_RT.to(device),
-            lengths_R=self.lengths_R.to(device),
-            segments_RT=self.segments_RT.to(device),
-            keep_RT=self.keep_RT.to(device),
-            ends_R2=self.ends_R2.to(device),
-        )
 
     @classmethod
     def of(cls, examples: Sequence[Question]) -> Self:

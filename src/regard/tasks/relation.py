@@ -20,6 +20,7 @@ from regard.models.relater import N_MARKS
 from regard.tasks.classify import Classify, LabelConfig
 from regard.tasks.entities import Placed, placed
 from regard.tasks.labelled import Label, Text, Texts
+from regard.tasks.shared import Columns
 from regard.tasks.task import Ground, Picture
 
 BLANK = Marked("", (0, 0), (0, 0))
@@ -41,21 +42,14 @@ class RelationConfig(LabelConfig):
 
 
 @dataclass(frozen=True)
-class RelationTally:
+class RelationTally(Columns):
     none: str
     predicted: list[str]
     gold: list[str]
 
-    def __add__(self, other: "RelationTally") -> "RelationTally":
-        return RelationTally(self.none, self.predicted + other.predicted, self.gold + other.gold)
-
     @property
     def truth(self) -> list[str]:
         return self.gold
-
-    def taken(self, places: Sequence[int]) -> "RelationTally":
-        predicted, gold = ([part[place] for place in places] for part in (self.predicted, self.gold))
-        return RelationTally(self.none, predicted, gold)
 
     @cached_property
     def _relations(self) -> Relations:

@@ -1,6 +1,5 @@
 """The tally of dialogue: what replies cost, how near they come to what people said, how varied they are."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +8,11 @@ from regard.metrics.language import foretold
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.text import BleuTokenizer, Counts, bleu, counted_of_many, scored, signature
 from regard.metrics.variety import distinct
+from regard.tasks.shared import Columns
 
 
 @dataclass(frozen=True)
-class ReplyTally:
+class ReplyTally(Columns):
     """Of every reply in the data: its text, what it cost, its tokens. And of every context, beside the first
     of its replies: what the model said, all that may be said, and what BLEU counts in these.
     """
@@ -40,17 +40,6 @@ class ReplyTally:
         counts = [own if known else [0] * len(own) for own, known in zip(counts, references, strict=True)]
         return cls(tokenize, replies, nats, tokens, said, references, counts)
 
-    def __add__(self, other: "ReplyTally") -> "ReplyTally":
-        return ReplyTally(
-            self.tokenize,
-            self.replies + other.replies,
-            self.nats + other.nats,
-            self.tokens + other.tokens,
-            self.said + other.said,
-            self.references + other.references,
-            self.bleu + other.bleu,
-        )
-
     @property
     def n_tokens(self) -> int:
         return sum(self.tokens)
@@ -58,17 +47,6 @@ class ReplyTally:
     @property
     def truth(self) -> list[str]:
         return self.replies
-
-    def taken(self, places: Sequence[int]) -> "ReplyTally":
-        return ReplyTally(
-            self.tokenize,
-            [self.replies[place] for place in places],
-            [self.nats[place] for place in places],
-            [self.tokens[place] for place in places],
-            [self.said[place] for place in places],
-            [self.references[place] for place in places],
-            [self.bleu[place] for place in places],
-        )
 
     def weighed(self, weights_RN: Floats) -> Scores:
         nats_R, tokens_R = (weights_RN @ np.array([self.nats, self.tokens]).T).T

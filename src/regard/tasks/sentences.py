@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.data.tokenizer import Marks
+from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 from regard.tasks.windows import windows
 
@@ -37,7 +38,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Sentences:
+class Sentences(Padded):
     tokens_RT: Tensor
     """Windows of all sentences, one after another, each between the marks of its vocabulary."""
     lengths_R: Tensor
@@ -50,16 +51,6 @@ class Sentences:
     @property
     def counts(self) -> dict[str, int]:
         return {"words": int(self.keep_BN.sum())}
-
-    def to(self, device: torch.device) -> Self:
-        return replace(
-            self,
-            tokens_RT=self.tokens_RT.to(device),
-            lengths_R=self.lengths_R.to(device),
-            at_BN=self.at_BN.to(device),
-            keep_BN=self.keep_BN.to(device),
-            tags_BN=self.tags_BN.to(device),
-        )
 
     @classmethod
     def of(cls, examples: Sequence[Sentence], max_length: int, marks: Marks) -> Self:

@@ -1,10 +1,9 @@
 """Stretches of text in batches, what continues them, and what they cost: the values of language_model."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from regard.data.examples import Ints
 from regard.data.source import Row
 from regard.metrics.language import foretold
 from regard.metrics.resample import Floats, Scores, plainly
+from regard.tasks.shared import Columns, Padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Stretches:
+class Stretches(Padded):
     tokens_BT: Tensor
     lengths_B: Tensor
     examples: tuple[Stretch, ...]
@@ -50,9 +50,6 @@ class Stretches:
     def counts(self) -> dict[str, int]:
         return {"tokens": int(self.lengths_B.sum()) - len(self.lengths_B)}
 
-    def to(self, device: torch.device) -> Self:
-        return replace(self, tokens_BT=self.tokens_BT.to(device), lengths_B=self.lengths_B.to(device))
-
 
 @dataclass(frozen=True)
 class Continuation:
@@ -76,17 +73,12 @@ class Continuation:
 
 
 @dataclass(frozen=True)
-class BlockTally:
+class BlockTally(Columns):
     """Of every block: what it cost, its tokens, its characters."""
 
     nats: list[float] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     characters: list[int] = field(default_factory=list)
-
-    def __add__(self, other: "BlockTally") -> "BlockTally":
-        return BlockTally(
-            self.nats + other.nats, self.tokens + other.tokens, self.characters + other.characters
-        )
 
     @property
     def n_tokens(self) -> int:
@@ -96,13 +88,6 @@ class BlockTally:
     def truth(self) -> list[tuple[int, int]]:
         """Blocks of another vocabulary are other blocks."""
         return list(zip(self.tokens, self.characters, strict=True))
-
-    def taken(self, places: Sequence[int]) -> "BlockTally":
-        return BlockTally(
-            [self.nats[place] for place in places],
-            [self.tokens[place] for place in places],
-            [self.characters[place] for place in places],
-        )
 
     def weighed(self, weights_RN: Floats) -> Scores:
         sums_R3 = weights_RN @ np.array([self.nats, self.tokens, self.characters]).T

@@ -4,7 +4,6 @@ Of a long document the beginning is read, in training too. A summary is mostly m
 so both sides have one vocabulary unless told otherwise.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -15,6 +14,7 @@ from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+from regard.tasks.shared import Columns
 
 LEAD = 10
 """Words of the document that stand for a summary, as the score to beat."""
@@ -31,28 +31,16 @@ class SummarizeConfig(Seq2SeqConfig):
 
 
 @dataclass(frozen=True)
-class SummaryTally:
+class SummaryTally(Columns):
     """How every summary scores, and how the beginning of its document would."""
 
     references: list[str]
     scores: list[Rouge]
     leads: list[Rouge]
 
-    def __add__(self, other: "SummaryTally") -> "SummaryTally":
-        return SummaryTally(
-            self.references + other.references, self.scores + other.scores, self.leads + other.leads
-        )
-
     @property
     def truth(self) -> list[str]:
         return self.references
-
-    def taken(self, places: Sequence[int]) -> "SummaryTally":
-        return SummaryTally(
-            [self.references[place] for place in places],
-            [self.scores[place] for place in places],
-            [self.leads[place] for place in places],
-        )
 
     def weighed(self, weights_RN: Floats) -> Scores:
         return mean(self.scores, weights_RN)

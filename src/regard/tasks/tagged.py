@@ -1,6 +1,6 @@
 """What a tagger answers, and how its answers are scored."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from regard import tags
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.spans import by_kind, span_counts, span_scores
+from regard.tasks.shared import Columns
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,14 @@ class Tagged:
 
 
 @dataclass(frozen=True)
-class TagTally:
+class TagTally(Columns):
     marks_spans: bool
     predicted: list[tuple[str, ...]] = field(default_factory=list)
     gold: list[tuple[str, ...]] = field(default_factory=list)
 
-    def __add__(self, other: "TagTally") -> "TagTally":
-        return TagTally(self.marks_spans, self.predicted + other.predicted, self.gold + other.gold)
-
     @property
     def truth(self) -> list[tuple[str, ...]]:
         return self.gold
-
-    def taken(self, places: Sequence[int]) -> "TagTally":
-        predicted, gold = ([part[place] for place in places] for part in (self.predicted, self.gold))
-        return TagTally(self.marks_spans, predicted, gold)
 
     @cached_property
     def _words_N2(self) -> Floats:

@@ -1,6 +1,5 @@
 """translate: a text in one language in, the same in another out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -12,6 +11,7 @@ from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.text import BleuTokenizer, Counts, bleu, chrf, counted, scored, signature
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+from regard.tasks.shared import Columns
 
 
 class TranslateConfig(Seq2SeqConfig):
@@ -22,7 +22,7 @@ class TranslateConfig(Seq2SeqConfig):
 
 
 @dataclass(frozen=True)
-class TextTally:
+class TextTally(Columns):
     """`bleu` and `chrf` are what these count in every pair of texts."""
 
     tokenize: BleuTokenizer
@@ -36,27 +36,9 @@ class TextTally:
         counts = (counted(metric, hypotheses, references) for metric in (bleu(tokenize), chrf()))
         return cls(tokenize, hypotheses, references, *counts)
 
-    def __add__(self, other: "TextTally") -> "TextTally":
-        return TextTally(
-            self.tokenize,
-            self.hypotheses + other.hypotheses,
-            self.references + other.references,
-            self.bleu + other.bleu,
-            self.chrf + other.chrf,
-        )
-
     @property
     def truth(self) -> list[str]:
         return self.references
-
-    def taken(self, places: Sequence[int]) -> "TextTally":
-        return TextTally(
-            self.tokenize,
-            [self.hypotheses[place] for place in places],
-            [self.references[place] for place in places],
-            [self.bleu[place] for place in places],
-            [self.chrf[place] for place in places],
-        )
 
     def weighed(self, weights_RN: Floats) -> Scores:
         return {

@@ -26,7 +26,6 @@ class Prepared:
     n_parameters: int
     model: str
     device: str
-    total_steps: int | None
     resumed_step: int = 0
     """Where an earlier part of this run stopped."""
 
