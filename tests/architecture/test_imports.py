@@ -62,8 +62,8 @@ MAY_IMPORT = {
     "describe": "recipe store models tasks training.journal errors",
     "machine": "",
     "follow": "",
-    "doctor": "recipe corpus begin run machine tasks kinds training.config training.loop training.state data"
-    " errors",
+    "doctor": "recipe corpus begin run machine tasks kinds training.config training.fitting training.loop"
+    " training.state data errors",
     "sniff": "kinds data errors",
     "draft": "kinds",
     "embed": "encoder layers.pooling data.batching run tasks.task errors",
