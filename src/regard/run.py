@@ -261,14 +261,15 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
         was, identity.of_recipe(settled(recipe, beginning(recipe, base)))
     ):
         return False
-    return not any(_has_changed(*of, recipe, base) for of in known.items() if of[0].startswith("data."))
+    data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
+    memo = Corpus(recipe, base).memo
+    return not any(_has_changed(name, was, base, memo) for name, was in data.items())
 
 
-def _has_changed(key: str, was: str, recipe: Recipe, base: Path) -> bool:
+def _has_changed(name: str, was: str, base: Path, memo: Path) -> bool:
     """Data that are gone have not: a finished run does without."""
-    name = key.removeprefix("data.")
     with suppress(DataError):
-        return fingerprints([name], base, Corpus(recipe, base).memo)[name] != was
+        return fingerprints([name], base, memo)[name] != was
     return False
 
 
