@@ -19,6 +19,7 @@ from regard.models import (
     BertPretrainingConfig,
     ClassifierConfig,
     GPTConfig,
+    HMMConfig,
     RelaterConfig,
     RNNConfig,
     TaggerConfig,
@@ -146,6 +147,11 @@ SECTIONS = (
         "For `classify`, `classify_pair` and `multilabel`.",
     ),
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
+    Section(
+        '`[model]` with `kind = "hmm"`',
+        HMMConfig,
+        "For `tag`; it counts, and needs nothing of `[train]`.",
+    ),
     Section(
         '`[model]` with `kind = "relater"`', RelaterConfig, "For `relation`; its encoders are a classifier's."
     ),

@@ -34,7 +34,7 @@ from regard.lock import NAME as LOCK
 from regard.lock import locked
 from regard.machine import Machine, keep_freed_memory
 from regard.metrics.resample import Weighable, intervals
-from regard.models import EncodingConfig
+from regard.models import EncodingConfig, HMMConfig, Tagger
 from regard.models.height import freeze, rates
 from regard.models.lora import adapt, merged
 from regard.models.outline import outline
@@ -314,6 +314,9 @@ def assemble(
     model = recipe.model.build(task.dims).to(device)
     if begins is not None:
         begin(model, begins)
+    if isinstance(recipe.model, HMMConfig):
+        assert isinstance(model, Tagger)
+        recipe.model.count(model, ((sentence.tokens[sentence.starts], sentence.tags) for sentence in train))
     if isinstance(recipe.model, EncodingConfig):
         if recipe.model.freeze is not None:
             freeze(model, recipe.model.freeze)

@@ -69,6 +69,17 @@ def test_check_counts_tags_and_names_their_scheme(call: Call, recipe: Path) -> N
     assert "tag: words in training" in call("check", recipe).stdout
 
 
+def test_check_has_no_steps_of_a_model_that_counts(call: Call, recipe: Path, home: Path) -> None:
+    text = recipe.read_text("utf-8")
+    (home / "counts.toml").write_text(text[: text.index("[model]")] + '[model]\nkind = "hmm"\n', "utf-8")
+    found = json.loads(call("check", "counts.toml", "--json").stdout)
+    assert found["estimate"] is None
+    assert "there are no steps to time" in str(found["findings"])
+    result = call("train", "counts.toml", "run=counted")
+    assert result.exit_code == 0, result.stderr
+    assert "all was counted" in result.stderr + result.stdout
+
+
 def test_check_warns_of_mixed_schemes(call: Call, recipe: Path, home: Path) -> None:
     with (home / "train.conll").open("a", encoding="utf-8") as file:
         file.write("amber U-TREE\n")

@@ -16,6 +16,7 @@ from regard.api import Trained
 from regard.errors import RunError
 from regard.export import export, onnx_classifier, onnx_tagger
 from regard.export.tagging import Chain
+from regard.models import HMMConfig
 from tiny import answerer, classifier, relater, rnn, tagger, transformer
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +77,7 @@ def test_readers_answer_alike(tmp_path: Path, kind: str, config: Any, berts: boo
 TAGGERS: dict[str, tuple[Any, bool]] = {
     "rnn": (tagger("rnn"), False),
     "bert": (tagger("bert", crf=False), True),
+    "hmm": (HMMConfig(), False),
 }
 
 

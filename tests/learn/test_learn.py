@@ -69,6 +69,16 @@ def test_a_tagger_finds_the_planted_spans(tmp_path: Path, crf: bool) -> None:
     assert trained.metrics["scores"]["test"]["f1"] > 90
 
 
+def test_a_tagger_counts_the_planted_spans(tmp_path: Path) -> None:
+    trained = learnt(tmp_path, {"kind": "tag"}, {"kind": "hmm"}, 600, max_steps=9, batch_tokens="auto")
+    assert trained.metrics["scores"]["test"]["f1"] > 90
+    assert (trained.metrics["step"], trained.metrics["stopped_by"]) == (0, "all was counted")
+    again = learnt(tmp_path, {"kind": "tag"}, {"kind": "hmm"}, 600, max_steps=9, batch_tokens="auto")
+    assert again.metrics == trained.metrics
+    maps = trained.explain("amber ember cedar")
+    assert {"marginals", "transitions"} <= set(maps.sites)
+
+
 @pytest.mark.parametrize("kind", ["transformer", "rnn_seq2seq"])
 def test_a_name_that_was_never_written_is_copied(tmp_path: Path, kind: str) -> None:
     """Some names come in training, but never as the answer: to be said they must be pointed at."""

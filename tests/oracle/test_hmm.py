@@ -8,7 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models.hmm import HMM
+from regard.models.dims import Dims
+from regard.models.hmm import HMM, HMMConfig
+from regard.tags import may_follow, scheme
 
 C, V = 3, 5
 LENGTHS = (4, 1, 3)
@@ -94,6 +96,42 @@ def test_counting(smoothing: float) -> None:
             for other in range(size):
                 share = (counts[tag, other] + smoothing) / total if total else 1 / size
                 assert float(table[tag, other].exp()) == pytest.approx(share)
+
+
+TAGGED = [([0, 4, 2, 1], [2, 0, 1, 2]), ([3], [2]), ([2, 4], [0, 1]), ([1, 0, 0], [2, 2, 0])]
+"""Words, and tags of ("B-X", "I-X", "O")."""
+
+
+@pytest.mark.parametrize("names", [("B-X", "I-X", "O"), ("NOUN", "VERB", "X")], ids=["spans", "words"])
+def test_a_tagger_that_counts_is_one(names: tuple[str, ...]) -> None:
+    """Where a scheme forbids steps, the others share what these would have had."""
+    config = HMMConfig(smoothing=0.3)
+    tagger = config.build(Dims(source_vocab=V, tags=names)).eval()
+    config.count(tagger, TAGGED)
+    counted = HMM.counted(TAGGED, C, V, smoothing=0.3)
+    found = scheme(names)
+
+    def may(before: int | None, after: int | None) -> bool:
+        named = (None if one is None else names[one] for one in (before, after))
+        return found is None or may_follow(found, *named)
+
+    step_CC = counted.step_CC.exp() * torch.tensor([[may(i, j) for j in range(C)] for i in range(C)])
+    hmm = HMM(counted.begin_C, (step_CC / step_CC.sum(1, keepdim=True)).log(), counted.says_CV)
+    lengths = torch.tensor(LENGTHS)
+    keep_BT = torch.arange(4) < lengths[:, None]
+    scores_BTC = tagger.scores(WORDS, lengths, torch.arange(WORDS.numel()).view_as(WORDS))
+    best_BT, likely_BTC = tagger.best(scores_BTC, keep_BT), tagger.marginals(scores_BTC, keep_BT)
+    for row, length in enumerate(LENGTHS):
+        paths = {
+            path: p
+            for path, p in joint(hmm, WORDS[row, :length].tolist()).items()
+            if may(None, path[0]) and may(path[-1], None) and all(may(*pair) for pair in pairwise(path))
+        }
+        assert tuple(best_BT[row, :length].tolist()) == max(paths, key=paths.__getitem__)
+        for place, tag in product(range(length), range(C)):
+            share = sum(p for path, p in paths.items() if path[place] == tag) / sum(paths.values())
+            assert float(likely_BTC[row, place, tag]) == pytest.approx(share, abs=1e-6)
+    torch.testing.assert_close(tagger.transitions(), hmm.step_CC.exp().float())
 
 
 def test_words_alone_tell_two_tags_apart() -> None:

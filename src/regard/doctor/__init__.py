@@ -105,7 +105,7 @@ def _estimate(
     base: Path,
     findings: list[Finding],
 ) -> Estimate | None:
-    """None, and a finding, when the model is too big to be tried."""
+    """None, and a finding, when the model is too big to be tried, or has no steps that could be timed."""
     tight = too_big(least_memory(recipe, task))
     if not tight:
         name = ", ".join(recipe.data.train)
@@ -114,7 +114,12 @@ def _estimate(
             raise DataError(f"{name}: no usable training examples")
         refuse_unfit(examples, name)
         device = pick_device(recipe.train.device)
-        found = measured(assemble(recipe, task, examples, [], base / recipe.run, device), share)
+        training = assemble(recipe, task, examples, [], base / recipe.run, device)
+        if not training.learns_by_steps:
+            said = "train: the model counts, in one pass; there are no steps to time"
+            findings.append(Finding("note", "counted", said))
+            return None
+        found = measured(training, share)
         if isinstance(found, Estimate):
             findings += too_big(found.memory)
             return found

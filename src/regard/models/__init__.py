@@ -11,6 +11,7 @@ from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig
 from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
 from regard.models.gpt import GPT, GPTConfig
+from regard.models.hmm import HMM, HMMConfig
 from regard.models.relater import Relater, RelaterConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.tagger import Tagger, TaggerConfig
@@ -21,6 +22,7 @@ ModelConfig = Annotated[
     | RNNConfig
     | ClassifierConfig
     | TaggerConfig
+    | HMMConfig
     | RelaterConfig
     | AnswererConfig
     | GPTConfig
@@ -30,6 +32,7 @@ ModelConfig = Annotated[
 
 __all__ = [
     "GPT",
+    "HMM",
     "Answerer",
     "AnswererConfig",
     "Bert",
@@ -43,6 +46,7 @@ __all__ = [
     "EncodingConfig",
     "Ensemble",
     "GPTConfig",
+    "HMMConfig",
     "ModelConfig",
     "RNNConfig",
     "RNNSeq2Seq",

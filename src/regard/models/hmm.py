@@ -2,17 +2,64 @@
 
 It has no gradients. From tagged sentences it is learnt by counting, from words alone by Baum-Welch: how often
 each tag and step is expected under the model is counted in place of how often it is seen, again and again.
-Everything over paths is that of the CRF (layers/chain.py), of which it is the generative twin.
+Everything over paths is that of the CRF (layers/chain.py), of which it is the generative twin; so a tagger
+whose scores are log-probabilities that were counted is one.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import torch
-from torch import Tensor
+from pydantic import Field
+from torch import Tensor, nn
 
+from regard.config import Config
 from regard.layers.chain import best_path, bounded, expected
+from regard.layers.crf import CRF
+from regard.models.dims import Dims
+from regard.models.tagger import Tagger, allowed
+
+
+class HMMConfig(Config):
+    kind: Literal["hmm"] = "hmm"
+    smoothing: float = Field(
+        0.01, gt=0, description="added to every count, so that what was never seen stays possible"
+    )
+    d_model: ClassVar[int] = 1
+
+    def build(self, dims: Dims) -> Tagger:
+        n_tags = len(dims.tags)
+        chain = CRF(n_tags, allowed(dims.tags))
+        nn.init.zeros_(chain.end_C)  # any tag may be the last, as far as its scheme allows it
+        return Tagger(Says(dims.source_vocab, n_tags), nn.Identity(), chain, dropout=0).requires_grad_(False)
+
+    def count(self, model: Tagger, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """All that it learns: from words and their tags, in one pass."""
+        says, chain = model.encoder, model.crf
+        assert isinstance(says, Says)
+        assert chain is not None
+        n_words, n_tags = says.says_VC.shape
+        found = HMM.counted(sentences, n_tags, n_words, smoothing=self.smoothing)
+        says.says_VC.copy_(found.says_CV.t())
+        chain.begin_C.copy_(found.begin_C)
+        chain.step_CC.copy_(found.step_CC)
+        legal_CC = chain.weights()[1]
+        chain.step_CC.sub_(legal_CC.logsumexp(-1, keepdim=True).nan_to_num(neginf=0.0))
+
+    def __str__(self) -> str:
+        return "hidden Markov model"
+
+
+class Says(nn.Module):
+    """tokens_RT → how likely each tag is to say each of them, whatever stands around it."""
+
+    def __init__(self, n_words: int, n_tags: int) -> None:
+        super().__init__()
+        self.says_VC = nn.Parameter(torch.zeros(n_words, n_tags))
+
+    def forward(self, tokens_RT: Tensor, lengths_R: Tensor) -> Tensor:
+        return self.says_VC[tokens_RT]
 
 
 @dataclass(frozen=True)

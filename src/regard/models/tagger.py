@@ -32,19 +32,21 @@ class TaggerConfig(EncodingConfig):
         return self.encoder.d_out
 
     def build(self, dims: Dims) -> "Tagger":
-        return Tagger(self, dims)
+        return Tagger(
+            self.encoder.build(dims.source_vocab),
+            Linear(self.encoder.d_out, len(dims.tags)),
+            CRF(len(dims.tags), allowed(dims.tags)) if self.crf else None,
+            self.dropout,
+        )
 
     def __str__(self) -> str:
         return f"{self.described('tagger')}{', CRF' * self.crf}"
 
 
 class Tagger(nn.Module):
-    def __init__(self, config: TaggerConfig, dims: Dims) -> None:
+    def __init__(self, encoder: nn.Module, output: nn.Module, crf: CRF | None, dropout: float) -> None:
         super().__init__()
-        self.encoder = config.encoder.build(dims.source_vocab)
-        self.dropout = Dropout(config.dropout)
-        self.output = Linear(config.encoder.d_out, len(dims.tags))
-        self.crf = CRF(len(dims.tags), allowed(dims.tags)) if config.crf else None
+        self.encoder, self.dropout, self.output, self.crf = encoder, Dropout(dropout), output, crf
 
     def forward(
         self, tokens_RT: Tensor, lengths_R: Tensor, at_BN: Tensor, keep_BN: Tensor, tags_BN: Tensor

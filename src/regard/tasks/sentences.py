@@ -29,6 +29,11 @@ class Sentence:
     illegal: bool = False
     """Its tags are not what their scheme allows."""
 
+    @property
+    def starts(self) -> Ints:
+        """Where each word's first piece stands."""
+        return np.cumsum(self.n_pieces) - self.n_pieces
+
     def first_window(self, max_length: int) -> Self:
         end = windows(self.n_pieces, max_length).spans[0][1]
         n_words = int((np.cumsum(self.n_pieces) <= end).sum())
@@ -61,8 +66,7 @@ class Sentences(Padded):
             spans, owner = windows(example.n_pieces, max_length)
             owners.append(owner + len(found))
             begins = np.array([begin for begin, _ in spans])
-            starts = np.cumsum(example.n_pieces) - example.n_pieces
-            places.append(starts - begins[owner] + len(marks.begin))
+            places.append(example.starts - begins[owner] + len(marks.begin))
             found += [np.array((*marks.begin, *example.tokens[begin:end], marks.end)) for begin, end in spans]
         tokens_RT = padded(found)
         n_words_B = torch.tensor([len(place) for place in places])

@@ -58,7 +58,7 @@ class Tag:
     kind: ClassVar[str] = "tag"
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
-    models: ClassVar[tuple[str, ...]] = ("tagger",)
+    models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "answer"
 

@@ -63,7 +63,7 @@ class Progress:
 
     @property
     def validated(self) -> bool:
-        return self.step == (self.recent[-1] if self.recent else 0)
+        return self.step in self.recent[-1:]
 
 
 def folder_of(root: Path, step: int) -> Path:

@@ -26,6 +26,9 @@ from regard.training.schedule import learning_rate
 from regard.training.state import RECENT, Load, Training
 from regard.training.stopping import Interrupted
 
+COUNTED = "all was counted"
+"""Why a training without steps ends."""
+
 
 def run(training: Training) -> Iterator[Event]:
     """Train until a limit is reached; the model ends with the weights that validated best."""
@@ -35,12 +38,12 @@ def run(training: Training) -> Iterator[Event]:
     with training.stop.deferred():
         try:
             if training.saved_at is None:
-                if plan.batch_tokens == "auto":
+                if plan.batch_tokens == "auto" and training.learns_by_steps:
                     training.advance(parts=find_parts(training))
                     yield Split(0, training.n_parts)
                 yield from save(training)
             while True:
-                reason = _limit(plan, training.progress)
+                reason = _limit(plan, training.progress) if training.learns_by_steps else COUNTED
                 if not training.progress.validated and (reason or _due(plan, training.progress)):
                     yield from _validate(training)
                 reason = reason or _stale(plan, training.progress)
@@ -171,7 +174,8 @@ def _validate(training: Training) -> Iterator[Event]:
 
 
 def _due(plan: TrainConfig, progress: Progress) -> bool:
-    return progress.step % plan.eval_every == 0 if plan.eval_every else progress.place[1:] == (0, 0)
+    at_an_end = progress.step % plan.eval_every == 0 if plan.eval_every else progress.place[1:] == (0, 0)
+    return progress.step > 0 and at_an_end
 
 
 def _save_due(training: Training) -> bool:

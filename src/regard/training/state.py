@@ -90,6 +90,11 @@ class Training:
         self.started = time.perf_counter()
 
     @cached_property
+    def learns_by_steps(self) -> bool:
+        """Not a model whose weights were counted."""
+        return any(parameter.requires_grad for parameter in self.model.parameters())
+
+    @cached_property
     def total_steps(self) -> int | None:
         """Known when steps or epochs are limited."""
         by_epochs = self.plan.max_epochs and self.plan.max_epochs * self.order.n_batches
