@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from regard.config import Config
 from regard.data.columns import Column
 from regard.errors import RecipeError, did_you_mean
-from regard.models import EncodingConfig, GPTConfig, ModelConfig, RNNConfig, TransformerConfig
+from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig, longest
 from regard.training.config import TrainConfig
@@ -101,6 +101,8 @@ class Recipe(Config):
             raise ValueError(
                 "train.layer_decay: only the layers of an encoder (transformer, bert) differ in it"
             )
+        if isinstance(model, HMMConfig) and train.shard:
+            raise ValueError("train.shard: a model that counts is not split; leave it false")
         if not isinstance(model, EncodingConfig):
             return
         if model.freeze is not None and model.freeze > (n_layers or 0):

@@ -13,6 +13,7 @@ import pytest
 
 import regard
 from regard.api import Trained
+from regard.errors import RecipeError
 from tiny import PLANTED, mirrored, named, planted
 
 SEED = time.time_ns() // 1_000_000 % 100_000
@@ -77,6 +78,8 @@ def test_a_tagger_counts_the_planted_spans(tmp_path: Path) -> None:
     assert again.metrics == trained.metrics
     maps = trained.explain("amber ember cedar")
     assert {"marginals", "transitions"} <= set(maps.sites)
+    with pytest.raises(RecipeError, match=r"train\.shard: a model that counts is not split"):
+        learnt(tmp_path, {"kind": "tag"}, {"kind": "hmm"}, 600, max_steps=9, shard=True)
 
 
 @pytest.mark.parametrize("kind", ["transformer", "rnn_seq2seq"])

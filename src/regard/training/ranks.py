@@ -50,6 +50,8 @@ class Ranks:
             from regard.training import sharding
 
             return sharding.shard(model)
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            return model
         with warnings.catch_warnings():  # its other name is not known to the oldest torch that we take
             warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
             return DistributedDataParallel(model, broadcast_buffers=False)
