@@ -241,7 +241,8 @@ def main() -> None:
     print(f"\n{told}")
     if options.append:
         command = shlex.join(["python", "bench/finetune.py", *sys.argv[1:]])
-        for path, name in ((options.model, "FOLDER"), (options.data, "DATA"), (options.runs, "RUNS")):
+        places = {options.model: "FOLDER", options.data: "DATA", options.runs: "RUNS"}
+        for path, name in (places | {options.append: "bench/RESULTS.md"}).items():
             command = command.replace(str(path), name)
         heading = f"\n## Fine-tuning beside transformers, {options.set}, {date.today()}\n\n`{command}`\n\n"
         with options.append.open("a", encoding="utf-8") as file:
