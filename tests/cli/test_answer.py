@@ -111,6 +111,18 @@ def test_check_counts_answers_that_are_never_given(call: Call, recipe: Path) -> 
     assert "whose answer has more than task.max_answer = 4 pieces, never to be given whole" in told[0]
 
 
+def test_answers_inside_pieces_are_told(call: Call, home: Path) -> None:
+    """Words without spaces: pieces that are learnt from them go where they like."""
+    rows = [{"question": "谁?", "context": f"据说张三写了这本书 {n}", "answer": "张三"} for n in range(40)]
+    (home / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert call("init", "qa.jsonl").exit_code == 0
+    assert regard.Recipe.read(home / "recipe.toml").task.tokenizer.kind == "char"
+    for kind, n in (("bpe", 40), ("char", 0)):
+        told = call("check", "recipe.toml", f"task.tokenizer.kind={kind}", "--json").stdout
+        inside = [one for one in json.loads(told)["findings"] if one["kind"] == "inside-pieces"]
+        assert sum(one["count"] for one in inside) == n
+
+
 def test_a_context_of_white_space_is_empty(call: Call, home: Path) -> None:
     (path,) = asked(home, 43)
     told = json.loads(Path(path).read_text())

@@ -94,9 +94,8 @@ class _Sentences:
         return _Batch(rows, [])
 
     def _pieces(self, text: str) -> list[int]:
-        marked = read_marked(text, "input")
         first, most = self.told["marks"][MARKS[0]], self.told["most"]
-        return placed(marked, self.tokenizer.encode(marked.text), first, most).ids
+        return placed(read_marked(text, "input"), self.tokenizer.encode, first, most).ids
 
 
 _TITLE = "# {what} for ONNX Runtime, trained and exported with regard\n\n"
@@ -112,10 +111,10 @@ segments of two texts (`ids` and `type_ids` of `encode(text, second)`), cuts the
 marks.
 """
 _MARKED = """model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and gives `logits`, one
-for each of labels.json. tokenizer.json makes tokens of the sentence without its marks, with
-`encode(text, add_special_tokens=False)`. Among them, by their `offsets`, stand the ids that regard.json has
-for the `marks`; a piece that an entity shares with its neighbour is the entity's. `before` stands before them
-all, `after` after them. Of a sentence with more than `most` pieces and marks read what is near the entities.
+for each of labels.json. tokenizer.json makes tokens of what stands before, in, between and after the marks,
+each by itself, with `encode(text, add_special_tokens=False)`; spaces alone have none. Between them stand the
+ids that regard.json has for the `marks`. `before` stands before them all, `after` after them. Of a sentence
+with more than `most` pieces and marks read what is near the entities.
 """
 CARDS = {
     "classify": _TITLE.format(what="A classifier") + _TEXT,

@@ -1,6 +1,7 @@
 """answer: questions with their contexts, and what of these answers them; SQuAD's files, or columns."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from statistics import fmean
 
@@ -16,11 +17,11 @@ from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind, Lengths
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
 from regard.tasks import Answer as AnswerTask
 from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.answer import BETWEEN
-from regard.tasks.questions import answer_places
+from regard.tasks.questions import answer_places, piece_places
 
 FAR_LONGER = 2
 """Times that a context is longer than what answers from it, on average."""
@@ -78,7 +79,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("max_length", 384, "pieces read at once; longer contexts are read in overlapping windows"),
             ("max_answer", 30, "pieces of an answer at most"),
         ],
-        "task.tokenizer": tokenizer(plan),
+        "task.tokenizer": bordered_tokenizer(plan, "context"),
         "model": [
             ("kind", "answerer", "an encoder, and where answers begin and end"),
             ("dropout", 0.3, "more for less data"),
@@ -127,6 +128,26 @@ def _unanswered(train: Sequence[Row]) -> list[Finding]:
     return about("note", "unanswerable", "train", none, remark)
 
 
+def _examine_pieces(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+    return [*_long_answers(task, split, rows), *_inside_pieces(task, split, rows)]
+
+
+def _inside_pieces(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+    """Those that no run of whole pieces is."""
+    assert isinstance(task, AnswerTask)
+    encode = lru_cache(maxsize=1)(task.tokenizer.encode)  # questions about one context follow one another
+    inside = []
+    for row in rows:
+        places = answer_places(row) if _is_found(row) else None
+        offsets = encode(row.fields["context"]).offsets if places else ()
+        pieces = piece_places(offsets, places[0]) if places else None
+        if places and pieces and (offsets[pieces[0]][0], offsets[pieces[1]][1]) != places[0]:
+            inside.append(row)
+    share = f"({len(inside) / max(1, len(rows)):.1%})"
+    remark = f"{share} whose answer begins or ends inside a piece, never to be given exactly"
+    return about("warning", "inside-pieces", split, inside, f"{remark}; task.tokenizer.kind = char helps")
+
+
 def _long_answers(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
     """Those that no span of at most max_answer pieces can be."""
     assert isinstance(task, AnswerTask)
@@ -163,7 +184,7 @@ ANSWER = Kind(
     answer=Answered,
     formats=frozenset({"squad"}),
     usable=_is_found,
-    examine_pieces=_long_answers,
+    examine_pieces=_examine_pieces,
     length=_length,
     held_out="every 20th context is held out, with all its questions",
     asks=("question", "context"),

@@ -14,7 +14,7 @@ from regard.kinds.kind import Answer, Kind
 from regard.kinds.labels import counts, rare, unlabelled, unseen
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
 from regard.kinds.tag import Span
 from regard.tasks import AnyTask, RelationConfig, TaskConfig
 
@@ -59,7 +59,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("max_length", plan.room, "pieces; of longer texts what is near the entities is read"),
             ("no_relation", "Other", "the label that says there is none; it is no part of the score"),
         ],
-        "task.tokenizer": tokenizer(plan),
+        "task.tokenizer": bordered_tokenizer(plan, "text"),
         "model": [
             ("kind", "relater", "an encoder, the states at both entities, the pooled sentence"),
             ("entities", True, "false reads the pooled sentence alone"),

@@ -28,6 +28,20 @@ def tokenizer(plan: Plan) -> list[Setting]:
     ]
 
 
+def bordered_tokenizer(plan: Plan, role: str) -> list[Setting]:
+    """Where parts of a text are marked or looked for, no piece may cross their borders.
+
+    Between words that have no spaces, every character has to be one.
+    """
+    if plan.scripts[role] not in ("Chinese", "Japanese"):
+        return tokenizer(plan)
+    return [
+        ("kind", "char", "every character; or bpe, unigram, wordpiece, word"),
+        ("vocab_size", 8000, "pieces at most"),
+        ("min_frequency", 2, "what occurs less often is unknown"),
+    ]
+
+
 def encoder(d_hidden: int, dropout: float, others: str = "transformer, words") -> list[Setting]:
     return [
         ("kind", "rnn", f"or {others}"),

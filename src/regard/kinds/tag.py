@@ -16,7 +16,7 @@ from regard.kinds.kind import Answer, Kind
 from regard.kinds.labels import FEW
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
 from regard.tasks import AnyTask, TagConfig, TaskConfig
 
 MOST_LISTED = 12
@@ -59,19 +59,13 @@ def _pick(role: str, rest: Columns) -> Picked:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    by_character = plan.scripts["text"] in ("Chinese", "Japanese")
-    pieces: list[Setting] = [
-        ("kind", "char", "every character; or bpe, unigram, wordpiece, word"),
-        ("vocab_size", 8000, "pieces at most"),
-        ("min_frequency", 2, "what occurs less often is unknown"),
-    ]
     return {
         "task": [
             ("kind", "tag", "a tag for every word"),
             ("split", "auto", "how new texts become words: characters, signs or spaces"),
             ("max_length", 256, "pieces; longer sentences are read in overlapping windows"),
         ],
-        "task.tokenizer": pieces if by_character else tokenizer(plan),
+        "task.tokenizer": bordered_tokenizer(plan, "text"),
         "model": [
             ("kind", "tagger", "an encoder, and a score for each tag"),
             ("crf", True, "learns which tags follow which; false tags every word alone"),

@@ -1,12 +1,21 @@
-"""Where the marks of two entities stand among the pieces of a sentence, and what of a long one is read."""
+"""Where the marks of two entities stand among the pieces of a sentence, and what of a long one is read.
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+A sentence is cut at the marks before it becomes pieces, so that no piece crosses the border of an entity, as
+many would where words have no spaces between them.
+"""
+
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from regard.data.marked import MARKS, Marked
 from regard.data.tokenizer import Encoded
+
+
+class Piece(NamedTuple):
+    id: int
+    word: str
+    """What it stands for."""
 
 
 class Placed(NamedTuple):
@@ -19,36 +28,38 @@ class Placed(NamedTuple):
     """It was too long; what is far from the entities was left out."""
 
 
-def placed(marked: Marked, encoded: Encoded, first_mark: int, most: int) -> Placed:
-    """`most` pieces, marks among them; a piece that an entity shares with its neighbour is the entity's."""
-    parts = _parts(marked, encoded)
+def placed(marked: Marked, encode: Callable[[str], Encoded], first_mark: int, most: int) -> Placed:
+    """`most` pieces, marks among them."""
+    parts = [_pieces(text, encode) for text in _parts(marked)]
     kept = _near(parts, most - len(MARKS))
     marks = [0, 1, 2, 3] if marked.first <= marked.second else [2, 3, 0, 1]
     ids: list[int] = []
     words: list[str] = []
     for number, part in enumerate(kept):
-        ids += [encoded.ids[piece] for piece in part]
-        words += [marked.text[slice(*encoded.offsets[piece])] for piece in part]
+        ids += [piece.id for piece in part]
+        words += [piece.word for piece in part]
         if number < len(marks):
             ids.append(first_mark + marks[number])
             words.append(MARKS[marks[number]])
-    return Placed(ids, words, cut=sum(map(len, kept)) < len(encoded.ids))
+    return Placed(ids, words, cut=sum(map(len, kept)) < sum(map(len, parts)))
 
 
-def _parts(marked: Marked, encoded: Encoded) -> list[range]:
-    """The pieces before, in, between, in and after the entities."""
-    starts = [start for start, _ in encoded.offsets]
-    ends = [end for _, end in encoded.offsets]
-    cuts = [0]
-    for begin, end in sorted((marked.first, marked.second)):
-        cuts.append(max(cuts[-1], bisect_right(ends, begin)))
-        cuts.append(max(cuts[-1], bisect_left(starts, end)))
-    return [range(*pair) for pair in pairwise((*cuts, len(encoded.ids)))]
+def _parts(marked: Marked) -> list[str]:
+    """What stands before, in, between, in and after the entities."""
+    first, second = sorted((marked.first, marked.second))
+    return [marked.text[begin:end] for begin, end in pairwise((0, *first, *second, len(marked.text)))]
 
 
-def _near(parts: Sequence[range], room: int) -> list[list[int]]:
+def _pieces(text: str, encode: Callable[[str], Encoded]) -> list[Piece]:
+    if not text.strip():
+        return []
+    ids, offsets = encode(text)
+    return [Piece(id_, text[begin:end]) for id_, (begin, end) in zip(ids, offsets, strict=True)]
+
+
+def _near(parts: Sequence[list[Piece]], room: int) -> list[list[Piece]]:
     """As many pieces as there is room for: the entities first, then what is between, then what is around."""
-    before, one, between, other, after = map(list, parts)
+    before, one, between, other, after = parts
     one, other = one[: room // 2], other[: room // 2]
     room -= len(one) + len(other)
     if len(between) > room:

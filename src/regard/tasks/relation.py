@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.marked import MARKS, Marked, read_marked
 from regard.data.source import Row
-from regard.data.tokenizer import Encoded, Tokenizer
+from regard.data.tokenizer import Tokenizer
 from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.models.dims import Dims
@@ -100,9 +100,7 @@ class Relation(Classify):
         return Text(row, np.array(self.tokenizer.framed(found.ids)), self.index(row), cut=found.cut)
 
     def _placed(self, row: Row) -> Placed:
-        marked = _marked(row)
-        encoded = self.tokenizer.encode(marked.text) if marked.text else Encoded([], [])
-        return placed(marked, encoded, self.first_mark, self.config.max_length)
+        return placed(_marked(row), self.tokenizer.encode, self.first_mark, self.config.max_length)
 
     def usable(self, example: Text) -> bool:
         return len(example.tokens) > len(self.tokenizer.framed(())) + len(MARKS)
