@@ -441,7 +441,7 @@ def test_every_map_of_an_explanation_is_labelled(config: Any) -> None:
     text = "the grey fog lies still"
     shown, found = trained.explain(text), trained.predict(text)
     assert shown.output == found.text
-    assert list(shown.sites) == list(sites(trained.model))
+    assert [site for site in shown.sites if site != "left-out"] == list(sites(trained.model))
     assert all(site.tap is None for site in sites(trained.model).values())
     source = (*text.split(), "</s>")
     for attention in shown.maps:
@@ -492,10 +492,26 @@ def test_a_given_answer_is_explained_as_it_is() -> None:
 def test_what_cannot_be_explained_is_said() -> None:
     with pytest.raises(DataError, match="nothing to explain: the text is empty"):
         untrained(rnn()).explain("  ")
-    with pytest.raises(DataError, match=r"nothing to show: .*attention none has no attention"):
-        untrained(rnn(attention="none")).explain("the fog")
-    with pytest.raises(DataError, match=r"nothing to show: rnn classifier.*mean pooling has no attention"):
-        untrained(classifier("rnn", "mean")).explain("the fog")
+    for config in (rnn(attention="none"), classifier("rnn", "mean")):
+        with pytest.raises(DataError, match=r"nothing to show: .* 2 to 127 pieces, not 1$"):
+            untrained(config).explain("a")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [rnn(attention="none"), classifier("rnn", "mean"), classifier("bert", "pooler")],
+    ids=["translator", "classifier", "bert"],
+)
+def test_without_attention_to_the_text_what_spoke_is_measured(config: Any) -> None:
+    """The end of the text is never left out."""
+    model, text = untrained(config), "the fog lies"
+    explained = model.explain(text)
+    assert explained.main == "left-out"
+    assert explained.trust is not None
+    assert explained.trust.sentence.startswith("Measured, not attended")
+    weights_K = explained.map("left-out").head(None)[0]
+    assert weights_K.sum() == pytest.approx(1, abs=1e-5)
+    assert weights_K[-1] == 0
 
 
 def test_trust_is_measured_where_it_can_be() -> None:

@@ -27,7 +27,7 @@ from regard.metrics.resample import Difference, Weighable, differences, interval
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
 from regard.models.outline import places
-from regard.recipe import Recipe
+from regard.recipe import DataConfig, Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Writing, longest, reading, turns
@@ -86,6 +86,8 @@ class Trained:
     metrics: dict[str, Any]
     device: torch.device
     engines: Engines = BUILTIN
+    data: DataConfig | None = None
+    """Of the run that it comes from, if it does: how such files are laid out."""
 
     def predict(self, texts: Asked | Iterable[Asked], *, tell: Tell[Any] = untold, **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
@@ -180,17 +182,22 @@ class Trained:
         paths: str | Path | Sequence[str | Path],
         columns: dict[str, Column] | None = None,
         *,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
         tick: Callable[[int], None] = lambda done: None,
         **decode: Any,
     ) -> Evaluation:
-        """Scores on files laid out like the training data; `tick` hears how many rows each batch scored."""
+        """Scores on files laid out like the training data; `tick` hears how many rows each batch scored.
+
+        A run knows its columns and its encoding; a model folder takes columns by their names.
+        """
         task = self._searching(decode)
         files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
         for role in columns or {}:
             if role not in task.roles:
                 raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, task.roles)}")
-        roles = {role: (columns or {}).get(role) for role in task.roles}
+        usual = {} if self.data is None or not files else self.data.columns_in(files[0])
+        encoding = encoding or ("utf-8" if self.data is None else self.data.encoding)
+        roles = {role: (columns or usual).get(role) for role in task.roles}
         rows = read_rows(files, roles, encoding=encoding, by=reading(self.task_config))
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
@@ -263,9 +270,10 @@ def load(
         members = [_member(model, Path(folder))]
         members += [_alike(Path(other), Path(folder), task, task_config) for other in others]
         model, metrics = Ensemble(members), {}
-    where = pick_device(device)
+    recipe, where = Path(folder) / "recipe.json", pick_device(device)
+    data = Recipe.read(recipe).data if recipe.is_file() else None
     engines = Engines.made(engine, task, model, model_config, where, int8=int8)
-    return Trained(task, task_config, model.to(where), model_config, metrics, where, engines)
+    return Trained(task, task_config, model.to(where), model_config, metrics, where, engines, data)
 
 
 def _member(model: nn.Module, folder: Path) -> Member:

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from regard.config import Config
 from regard.data.columns import Column
+from regard.data.formats import file_format
 from regard.errors import RecipeError, did_you_mean
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
@@ -45,6 +46,16 @@ class DataConfig(Config):
             }
             return given | {key: [path] for key, path in splits.items()}
         return given
+
+    def columns_in(self, file: str) -> dict[str, Column]:
+        """What can be meant by `columns` in another file: numbers where it has cells, names in any table."""
+        own, its = file_format(self.train[0]), file_format(file)
+        if own == its:
+            return self.columns
+        if not {own, its} <= {"tsv", "csv", "jsonl", "parquet"}:
+            return {}
+        by_number = its in ("tsv", "csv")
+        return {role: column for role, column in self.columns.items() if by_number or isinstance(column, str)}
 
 
 def _folder(given: Any) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import regard
 from small_runs import Call, write_pairs
 
 
@@ -44,6 +45,24 @@ def test_files_of_another_format_have_their_own_columns(call: Call, translator: 
         )
     )
     assert table == files == named
+
+
+def test_a_table_of_another_format_has_the_columns_of_the_recipe(
+    call: Call, translator: Path, home: Path
+) -> None:
+    """In Python, too: the run knows that its source stands second."""
+    write_pairs(home / "new.tsv", 3)
+    rows = [line.split("\t") for line in (home / "new.tsv").read_text("utf-8").splitlines()]
+    (home / "new.csv").write_text("".join(f'"{one}","{other}"\n' for one, other in rows), "utf-8")
+    tabs, commas = (
+        json.loads(call("eval", translator, f"new.{suffix}", "--json").stdout)["scores"]
+        for suffix in ("tsv", "csv")
+    )
+    assert tabs == commas == regard.load(translator).evaluate(home / "new.csv").metrics
+    swapped = json.loads(
+        call("eval", translator, "new.csv", "--columns", "source=1,target=2", "--json").stdout
+    )
+    assert swapped["scores"]["loss"] != tabs["loss"]
 
 
 def test_a_model_folder_needs_files(call: Call, translator: Path, home: Path) -> None:

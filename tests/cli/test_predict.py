@@ -201,6 +201,19 @@ def test_a_table_laid_out_as_for_training(call: Call, classifier: Path, translat
     )
 
 
+def test_a_header_that_contradicts_the_recipe_is_refused(call: Call, translator: Path, home: Path) -> None:
+    (home / "new.tsv").write_text("source\ttarget\n一\tone\n", "utf-8")
+    refused = call("predict", translator, "--file", "new.tsv")
+    assert refused.exit_code == 2
+    assert "new.tsv: column 2 is to be the source, but is named target, and another source" in refused.stderr
+    told = call("predict", translator, "--file", "new.tsv", "--columns", "source=source", "--json").stdout
+    assert json.loads(told)["input"] == "一"
+    assert (
+        "columns.text: unknown" in call("predict", translator, "-f", "new.tsv", "--columns", "text=1").stderr
+    )
+    assert "only a file" in call("predict", translator, "--columns", "source=1", input="一").stderr
+
+
 def test_a_file_in_another_encoding(call: Call, translator: Path, home: Path) -> None:
     (home / "gb.txt").write_bytes("一二\n三四五六七\n".encode("gb18030"))
     refused = call("predict", translator, "--file", "gb.txt")

@@ -1,7 +1,7 @@
 """The loop: the same weights however a batch is split and wherever a run was interrupted; how it ends."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from itertools import count, repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,12 +42,15 @@ def finished(events: Iterable[Event]) -> Finished:
 def scores(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Validations give these scores, one after another, and cost nothing."""
 
-    def script(*values: float) -> None:
-        left = iter(values)
+    def script(*values: float, losses: Iterable[float] = repeat(0.0)) -> None:
+        left = zip(values, losses, strict=False)
         tally = SimpleNamespace(signatures=dict)
-        monkeypatch.setattr(
-            "regard.training.state.evaluate", lambda *_, **__: ({"loss": 0.0, "bleu": next(left)}, tally)
-        )
+
+        def scored(*_: object, **__: object) -> tuple[dict[str, float], SimpleNamespace]:
+            bleu, loss = next(left)
+            return {"loss": loss, "bleu": bleu}, tally
+
+        monkeypatch.setattr("regard.training.state.evaluate", scored)
 
     return script
 
@@ -250,6 +253,17 @@ def test_the_best_checkpoint_is_kept(make: Make, scores: Callable[..., None]) ->
     assert [event.best for event in said if isinstance(event, Evaluated)] == [True, True, False, False]
     assert (last.best_step, last.chosen, last.metrics["bleu"]) == (2, "best checkpoint (step 2)", 7)
     assert equal(weights(training), at_best)
+
+
+def test_of_equal_scores_that_of_the_lowest_loss_is_kept(make: Make, scores: Callable[..., None]) -> None:
+    """It is no better, so that patience is not renewed; a run that goes on remembers it."""
+    scores(5, 5, 5, 5, 5, losses=(0.9, 0.4, 0.5, 0.3, 0.3))
+    training = make(max_steps=9, eval_every=1, patience=3)
+    interrupted_after(training, 2)
+    training = make(max_steps=9, eval_every=1, patience=3)
+    training.resume()
+    last = finished(list(run(training)))
+    assert (last.step, last.best_step) == (4, 4)
 
 
 @pytest.mark.parametrize(("averaged", "wins"), [(9.0, True), (5.0, True), (4.96, True), (4.94, False)])

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
 from regard.cli.texts import file_settings, file_texts, is_blank, layout, only_left, tell_cut
+from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.data.columns import Column
     from regard.data.dialogue import Turns
     from regard.data.source import Asked
     from regard.tasks.task import Prediction
@@ -71,11 +73,18 @@ def write_answers(
 
 
 def given(
-    run: Path, file: str | None, roles: Sequence[str], encoding: str | None, by: "Turns | None" = None
+    run: Path,
+    file: str | None,
+    roles: Sequence[str],
+    encoding: str | None,
+    by: "Turns | None" = None,
+    columns: "dict[str, Column] | None" = None,
 ) -> "Callable[[], Iterator[Asked]]":
     """The texts of the file, or of standard input."""
     if file is not None:
-        return partial(file_texts, file, *layout(run, file, roles, encoding), by)
+        return partial(file_texts, file, *layout(run, file, roles, encoding, columns), by)
+    if columns:
+        raise DataError("--columns: only a file (--file) has any; leave it out")
     return partial(_typed_texts, encoding or "utf-8")
 
 

@@ -30,6 +30,10 @@ Overrides = Annotated[
     list[str] | None,
     typer.Argument(metavar="KEY=VALUE", help="Settings that win over the recipe's, such as model.n_heads=8."),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="ROLE=COLUMN,…", help="What the columns are: source=2,target=1."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

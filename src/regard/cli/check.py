@@ -1,3 +1,4 @@
+import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ def check(recipe: RecipeFile, overrides: Overrides = None, json: AsJson = False)
     else:
         console.line(f"{recipe}: {described.task.kind} with {described.model}", "bold")
         _print(report)
-        _conclude(report, str(recipe))
+        _conclude(report, shlex.join([str(recipe), *(overrides or ())]))
     if not report.trainable:
         raise typer.Exit(2)
 

@@ -1,18 +1,18 @@
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from regard.cli import console
-from regard.cli.arguments import AsJson, Others, Run, columns, files_and_settings
+from regard.cli.arguments import AsJson, Columns, Others, Run, columns, files_and_settings
 from regard.cli.compare import SURE, compare, refuse_strangers, told
 from regard.errors import RunError
 from regard.plain import printable
 
 if TYPE_CHECKING:
-    from regard import Evaluation
+    from regard import Evaluation, Trained
 
 
 def evaluate(
@@ -25,10 +25,7 @@ def evaluate(
             "training, by default the recipe's test split; and settings of the search, such as beam=5.",
         ),
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="ROLE=COLUMN,…", help="What the columns are: source=2,target=1."),
-    ] = None,
+    where: Columns = None,
     others: Others = None,
     json: AsJson = False,
 ) -> None:
@@ -41,14 +38,11 @@ def evaluate(
     if rival is not None:
         models[str(rival)] = regard.load(rival)
         refuse_strangers(models)
-    layout = _layout(run, files)
-    files = files or layout.pop("files")
-    if where is not None:
-        layout["columns"] = columns(where)
+    files = files or _test_files(run, models[str(run)])
     found = {}
     for name, trained in models.items():
         with console.progress(f"scoring {name}", None) as tick:
-            found[name] = trained.evaluate(files, **layout, tick=tick, **search)
+            found[name] = trained.evaluate(files, columns(where), tick=tick, **search)
     if rival is not None:
         compare(files, found, as_json=json)
     elif json:
@@ -92,20 +86,9 @@ def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:
     return table
 
 
-def _layout(run: Path, files: list[str]) -> dict[str, Any]:
-    """The test files of the run's recipe, its columns (for files of the same format) and encoding."""
-    from regard.data.formats import file_format
-    from regard.recipe import Recipe
-
-    path = run / "recipe.json"
-    if not path.is_file():
-        if files:
-            return {}
+def _test_files(run: Path, trained: "Trained") -> list[str]:
+    if trained.data is None:
         raise RunError(f"{run}: a model folder names no test data; say which: regard eval {run} FILES")
-    data = Recipe.read(path).data
-    if files:
-        alike = file_format(files[0]) == file_format(data.train[0])
-        return {"columns": data.columns if alike else None, "encoding": data.encoding}
-    if data.test is None:
+    if trained.data.test is None:
         raise RunError(f"{run}: its recipe has no test data; say which: regard eval {run} FILES")
-    return {"files": list(data.test), "columns": data.columns, "encoding": data.encoding}
+    return list(trained.data.test)

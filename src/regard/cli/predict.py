@@ -7,7 +7,18 @@ import typer
 from regard.cli import answers as answering
 from regard.cli import embed as embedding
 from regard.cli import relate as relating
-from regard.cli.arguments import Beam, Context, ContextFile, Others, Run, Second, Settings, search_settings
+from regard.cli.arguments import (
+    Beam,
+    Columns,
+    Context,
+    ContextFile,
+    Others,
+    Run,
+    Second,
+    Settings,
+    columns,
+    search_settings,
+)
 from regard.cli.texts import beside, beside_second
 from regard.errors import DataError
 
@@ -27,6 +38,7 @@ def predict(
             help="Texts to answer: one a line, or a file like the training data; or .gz.",
         ),
     ] = None,
+    where: Columns = None,
     context: Context = None,
     context_file: ContextFile = None,
     second: Second = None,
@@ -84,22 +96,21 @@ def predict(
         "--context-file": context_file,
         "--second": second,
     }
+    given = partial(answering.given, run, file, encoding=encoding, columns=columns(where))
     if embed:
         embedding.refuse_others(answers_only | {"--entities": entities})
-        given = answering.given(run, file, ("text",), encoding)
-        embedding.write_vectors(run, texts or map(str, given()), out, answering.count(texts, file, given))
+        read = given(("text",))
+        embedding.write_vectors(run, texts or map(str, read()), out, answering.count(texts, file, read))
         return
     if entities is not None:
         relating.refuse_others(answers_only)
-        given = answering.given(run, file, ("text",), encoding)
-        relating.write_relations(run, entities, texts or map(str, given()), json=json)
+        relating.write_relations(run, entities, texts or map(str, given(("text",))()), json=json)
         return
     search = search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}
     trained = regard.load(run, *(others or ()), engine=engine, int8=int8)
     about = beside(context, context_file, trained.task.inputs, encoding)
     about |= beside_second(second, trained.task.inputs)
-    read = partial(answering.given, run, file, encoding=encoding)
     answering.write_answers(
-        trained, read, texts, file, about, search, shows_engine=engine != "builtin", json=json
+        trained, given, texts, file, about, search, shows_engine=engine != "builtin", json=json
     )

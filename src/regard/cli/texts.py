@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.cli import console
-from regard.errors import DataError
+from regard.errors import DataError, RecipeError, did_you_mean
 
 if TYPE_CHECKING:
     from regard import Trained
@@ -15,19 +15,23 @@ if TYPE_CHECKING:
 
 
 def layout(
-    run: Path, file: str, roles: Sequence[str], encoding: str | None
+    run: Path,
+    file: str,
+    roles: Sequence[str],
+    encoding: str | None,
+    columns: "Mapping[str, Column] | None" = None,
 ) -> "tuple[dict[str, Column | None], str]":
-    """The columns of these roles and the encoding, as in the run's recipe where that speaks of such files."""
-    from regard.data.formats import file_format
+    """The columns of these roles and the encoding: as told, else as in the run's recipe."""
     from regard.recipe import Recipe
 
+    for role in columns or {}:
+        if role not in roles:
+            raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, roles)}")
     path = run / "recipe.json"
-    if not path.is_file():
-        return dict.fromkeys(roles), encoding or "utf-8"
-    data = Recipe.read(path).data
-    alike = file_format(file) == file_format(data.train[0])
-    columns = {role: data.columns.get(role) if alike else None for role in roles}
-    return columns, encoding or data.encoding
+    if path.is_file():
+        data = Recipe.read(path).data
+        columns, encoding = columns or data.columns_in(file), encoding or data.encoding
+    return {role: (columns or {}).get(role) for role in roles}, encoding or "utf-8"
 
 
 def file_texts(

@@ -37,6 +37,7 @@ def cell_places(file: str, columns: Mapping[str, Column | None], header: list[st
             if column < 1:
                 raise DataError(f"{file}: column {column} for {role} does not exist; columns count from 1")
             places[role] = column - 1
+            _refuse_misnamed(file, role, column, header or ())
         elif header is not None:
             name = column_name(file, role, column, header)
             if header.count(name) > 1:
@@ -49,6 +50,16 @@ def cell_places(file: str, columns: Mapping[str, Column | None], header: list[st
                 f"{file}: plain text has no column named {column}; leave out the column of {role}"
             )
     return places
+
+
+def _refuse_misnamed(file: str, role: str, number: int, header: Sequence[str]) -> None:
+    """A number that was right for another file."""
+    name, right = header[number - 1 : number], named_like(role, header)
+    if name and right and any(named_like(other, name) for other in SYNONYMS if other != role):
+        raise DataError(
+            f"{file}: column {number} is to be the {role}, but is named {name[0]}, and another {right}; "
+            f"give the right one by its name, as in columns {role}={right}"
+        )
 
 
 def column_name(where: str, role: str, column: Column | None, names: Sequence[str]) -> str:

@@ -47,26 +47,30 @@ def explain(
         }
         maps, told_T = _attention(task, model, batch, grounds)
         others = [_map(picture, grounds) for picture in task.pictures(model, batch)]
-        if not maps and not others:
-            raise DataError(f"there is nothing to show: {description} has no attention")
         given, answer = grounds[task.input_ground], grounds[task.answer_ground]
         looks_out = [m for m in maps if m.columns is given and m.rows is not given]
-        main, trust = (looks_out or others or maps)[-1], None
-        if (looks_out or others) and 2 < len(given) <= MAX_MEASURED:
+        trust = None
+        if 2 < len(given) <= MAX_MEASURED:
             change_KT = _changes(task, model, batch, told_T, len(given) - 1)
             if looks_out:
                 best, trust = rate([m.head(None) for m in looks_out], change_KT)
-                main = looks_out[best]
+                looks_out = [looks_out[best]]
             else:
-                main, trust = measured(change_KT, answer, given), MEASURED
-                others.insert(0, main)
+                looks_out, trust = [measured(change_KT, answer, given)], MEASURED
+                others = [*looks_out, *others]
+        shown = looks_out or others or maps
+        if not shown:
+            raise DataError(
+                f"there is nothing to show: {description} has no attention, and what spoke for the answer is "
+                f"measured for texts of 2 to {MAX_MEASURED - 1} pieces, not {len(given) - 1}"
+            )
     return Explanation(
         task=task.kind,
         model=description,
         input="\n".join(row.fields[role] for role in task.inputs),
         output=prediction.text,
         maps=(*maps, *others),
-        main=main.site,
+        main=shown[-1].site,
         trust=trust,
     )
 

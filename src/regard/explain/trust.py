@@ -16,14 +16,16 @@ from regard.explain.explanation import AttentionMap, Axis, Trust
 
 Floats = NDArray[np.floating]
 
+LEFT_OUT = "left-out"
+"""Where `measured` has its map."""
 N_SHUFFLES = 400
 ROUNDING = 1e-5
 """Of a change: pieces that differ by less matter alike."""
 MEASURED = Trust(
-    "Measured, not attended: every input piece shown was made unknown in turn. A weight is the piece's "
-    "share of all that this changed in the log-probability of that part of the answer.",
+    "Measured, not attended: every input piece shown was left out or made unknown in turn. A weight is the "
+    "piece's share of all that this changed in the log-probability of that part of the answer.",
     None,
-    "这是测量结果而非注意力：逐个把图中的输入词元换成未知词元；权重是它引起的对数概率变化在全部变化中所占的比例。",
+    "这是测量结果而非注意力：逐个去掉图中的输入词元，或换成未知词元；权重是它引起的对数概率变化在全部变化中所占的比例。",
 )
 """Of a map that `measured` made."""
 
@@ -34,7 +36,7 @@ def measured(change_KT: Floats, answer: Axis, given: Axis) -> AttentionMap:
     total_T1 = share_TK.sum(1, keepdims=True)
     share_TK = np.divide(share_TK, total_T1, out=np.zeros_like(share_TK), where=total_T1 > 0)
     ended_TK = np.pad(share_TK, ((0, 0), (0, 1)))  # the end of the text is never left out
-    return AttentionMap("left-out", "left out: answer → text", ended_TK[None], answer, given)
+    return AttentionMap(LEFT_OUT, "left out: answer → text", ended_TK[None], answer, given)
 
 
 def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:

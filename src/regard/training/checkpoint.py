@@ -46,6 +46,8 @@ class Progress:
     recent: tuple[int, ...] = ()
     """The last validated steps: the newest says whether this one still has to be, all may be averaged."""
     best_score: float | None = None
+    best_loss: float | None = None
+    """Of the best score, which several steps may share."""
     best_step: int = 0
     stale: int = 0
     """Validations since the best one."""

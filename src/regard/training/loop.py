@@ -156,21 +156,22 @@ def _score(training: Training) -> tuple[dict[str, float], list[dict[str, str]]]:
 
 
 def _validate(training: Training) -> Iterator[Event]:
-    """Score, note whether it is the best so far, save."""
+    """Score, note whether it is the best so far (of equals, that of the lowest loss), save."""
     before, began = training.progress, time.perf_counter()
     metrics, samples = _score(training)
-    score = metrics[training.task.metric]
-    best = before.best_score is None or score > before.best_score
-    noted = (
-        {"best_score": score, "best_step": before.step, "stale": 0} if best else {"stale": before.stale + 1}
-    )
+    score, loss = metrics[training.task.metric], metrics["loss"]
+    better = before.best_score is None or score > before.best_score
+    level = score == before.best_score and before.best_loss is not None and loss < before.best_loss
+    best = better or level
+    noted = {"best_score": score, "best_loss": loss, "best_step": before.step} if best else {}
     recent = (*before.recent, before.step)[-training.plan.average :]
-    training.advance(recent=recent, **noted)
+    training.advance(recent=recent, stale=0 if better else before.stale + 1, **noted)
     took = time.perf_counter() - began
     yield Evaluated(before.step, metrics, best, training.seconds, took, tuple(samples))
     yield from save(training)
     if best and training.saved_at != before.step:  # weights that could not be kept cannot be the best
-        training.advance(best_score=before.best_score, best_step=before.best_step)
+        kept = {name: getattr(before, name) for name in ("best_score", "best_loss", "best_step")}
+        training.advance(**kept)
 
 
 def _due(plan: TrainConfig, progress: Progress) -> bool:
