@@ -185,6 +185,14 @@ def test_the_limit_of_a_continuation_is_named() -> None:
         fitted(decode={"prefix": "a" * 10_000, "max_length": None})
 
 
+@pytest.mark.parametrize("more", [{"beam": 1}, {"beam": 3}, {"sample": True}], ids=str)
+def test_an_answer_that_no_search_can_write_is_refused(more: dict[str, Any]) -> None:
+    """Longer than the vocabulary, with no piece twice."""
+    task = fitted("char").searching(no_repeat=1, min_length=400, max_length=500, **more)
+    with pytest.raises(RecipeError, match=r"no answer has min_length = 400 pieces and repeats nothing"):
+        answer(task, model_for(task), "fog")
+
+
 def test_a_letter_in_other_bytes_than_usual_is_still_not_said() -> None:
     task = fitted("gpt2").searching(must_not=("é",), beam=1)
     unusual = tuple(vocabulary()[0][letter] for letter in "Ã©")

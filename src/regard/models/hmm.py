@@ -90,6 +90,7 @@ class HMM:
             for shape in ((n_tags,), (n_tags, n_tags), (n_tags, n_words))
         )
         for words, tags in sentences:
+            assert len(words) == len(tags), f"{len(words)} words have {len(tags)} tags"
             words_T, tags_T = torch.tensor(words), torch.tensor(tags)
             begin_C[tags_T[:1]] += 1
             step_CC.index_put_((tags_T[:-1], tags_T[1:]), torch.ones(1, dtype=torch.double), accumulate=True)

@@ -221,10 +221,15 @@ class Writer:
 
     def _refuse_broken(self, found: Sequence[Hypothesis], decode: DecodeConfig) -> None:
         """Settings that only together leave no way show up here, and not as a broken promise."""
-        if decode.must_include and found[0].score == -torch.inf:
+        if found[0].score == -torch.inf:
+            if decode.must_include:
+                raise RecipeError(
+                    "decode.must_include: the other settings of the search leave no way to write it; "
+                    "ease no_repeat, must_not or the lengths"
+                )
             raise RecipeError(
-                "decode.must_include: the other settings of the search leave no way to write it; "
-                "ease no_repeat, must_not or the lengths"
+                f"decode: no answer has min_length = {decode.min_length} pieces and repeats nothing, as "
+                f"no_repeat = {decode.no_repeat} asks; ease one of them"
             )
         if decode.must_not and any(
             _first_in(self.tokenizer.decode(one.ids), decode.must_not) for one in found
