@@ -94,6 +94,7 @@ class Run:
             n_left_out=training.train.n_left_out,
             n_valid=len(training.valid),
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
+            n_learning=sum(one.numel() for one in training.model.parameters() if one.requires_grad),
             model=str(self.recipe.model),
             device=f"{training.device}{', products in bfloat16' * training.narrow}",
             resumed_step=training.progress.step,

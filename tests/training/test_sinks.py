@@ -14,7 +14,7 @@ from regard.training.events import Encoding, Evaluated, Event, Finished, Prepare
 from regard.training.journal import Journal
 from regard.training.sinks import ConsoleSink
 
-PREPARED = Prepared(Path("runs/a"), 1_234, 5, 67, 1_500_000, "transformer 4+4 layers", "cpu")
+PREPARED = Prepared(Path("runs/a"), 1_234, 5, 67, 1_500_000, 1_500_000, "transformer 4+4 layers", "cpu")
 
 
 def step(number: int, loss: float = 2.5) -> Step:
@@ -132,6 +132,10 @@ def said(*events: Event, terminal: bool = False) -> str:
     return out.getvalue()
 
 
+def test_what_is_frozen_is_told() -> None:
+    assert "1.50 M parameters, of which 0.30 M learn, on cpu" in said(replace(PREPARED, n_learning=300_000))
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_the_console_says_what_matters(terminal: bool) -> None:
     text = said(
@@ -153,14 +157,14 @@ def test_plain_lines_come_now_and_then() -> None:
 
 def test_names_are_never_markup() -> None:
     """A run folder may be called anything."""
-    strange = Prepared(Path("runs/[/b][red]x"), 1, 0, 1, 1, "[/i]", "cpu")
+    strange = Prepared(Path("runs/[/b][red]x"), 1, 0, 1, 1, 1, "[/i]", "cpu")
     text = said(strange, Finished(1, "[/u]", 1.0, 1, "[/s]", {}))
     assert "run folder runs/[/b][red]x" in text
     assert "([/u]); kept the [/s]" in text
 
 
 def test_a_long_path_is_not_broken_up_when_piped() -> None:
-    long = Prepared(Path("runs/" + "x" * 150), 1, 0, 1, 1, "transformer", "cpu")
+    long = Prepared(Path("runs/" + "x" * 150), 1, 0, 1, 1, 1, "transformer", "cpu")
     out = StringIO()
     ConsoleSink(Console(file=out, width=80))(long)
     assert "x" * 150 in out.getvalue()

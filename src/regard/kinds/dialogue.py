@@ -47,7 +47,8 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         ],
         "task.tokenizer": tokenizer(plan),
         "task.decode": [
-            ("beam", 4, "hypotheses kept while searching; 1 is fastest"),
+            ("sample", True, "draws; the likeliest reply, which a beam finds, says little"),
+            ("temperature", 0.5, "below 1 makes the likely likelier"),
             ("max_length", 60, "pieces of a reply at most"),
             ("no_repeat", 3, "no three pieces come twice"),
         ],

@@ -24,6 +24,8 @@ class Prepared:
     n_left_out: int
     n_valid: int
     n_parameters: int
+    n_learning: int
+    """Parameters that are not frozen."""
     model: str
     device: str
     resumed_step: int = 0
