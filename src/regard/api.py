@@ -69,7 +69,7 @@ class Evaluation:
         if one.truth != two.truth:
             raise DataError(
                 "the two models were not asked the same; give both the same rows and columns (and compare "
-                "only language models, and pretrained BERTs, that have the same vocabulary and max_length)"
+                "only language models, and pretrained BERTs, of the same vocabulary and task settings)"
             )
         alike = {name for name in self.metrics if self.signatures.get(name) == other.signatures.get(name)}
         return {name: found for name, found in differences(one, two).items() if name in alike}

@@ -1,3 +1,4 @@
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,8 +73,8 @@ def _show(files: list[str], found: "Evaluation") -> None:
     console.scores({"": found.metrics}, {"": found.intervals})
     if found.intervals:
         console.line(SURE, "dim")
-    for name, signature in found.signatures.items():
-        console.line(f"{name}: {signature}", "dim")
+    for signature, names in groupby(found.signatures, found.signatures.__getitem__):
+        console.line(f"{', '.join(names)}: {signature}", "dim")
     if found.by_kind:
         console.OUT.print()
         console.table(_kinds(found.by_kind))
