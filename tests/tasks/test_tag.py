@@ -13,6 +13,7 @@ from regard.models import Dims, Tagger
 from regard.tasks import Tag, TagConfig
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import evaluating
+from regard.training.evaluate import evaluate
 from tiny import stirred, tagger
 
 LINES = [
@@ -291,6 +292,21 @@ def test_illegal_sentences_can_be_left_out_of_training_and_are_scored() -> None:
     model = model_for(task)
     with evaluating(model):
         assert task.measure(model, task.collate([bad]), thorough=True).gold == [("I-PER",)]
+
+
+def test_only_legal_sentences_have_a_loss() -> None:
+    """One that the scheme forbids has probability 0."""
+    task = fitted([*LINES, ("Anna", "I-PER")], illegal="skip")
+    good, bad = task.encode([row(*LINES[0]), row("Anna", "I-PER")])
+    model = model_for(task)
+    (alone, _), (both, tally), (nothing, _) = (
+        evaluate(task, model, examples, torch.device("cpu"), thorough=True)
+        for examples in ([good], [good, bad], [bad])
+    )
+    assert both["loss"] == pytest.approx(alone["loss"])
+    assert isinstance(tally, TagTally)
+    assert len(tally.gold) == 2
+    assert nothing["loss"] == 0
 
 
 def test_a_tagger_has_no_search(task: Tag) -> None:

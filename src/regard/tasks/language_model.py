@@ -82,6 +82,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
     metric = "probability"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "context"
     answer_ground: ClassVar[str] = "next"
 

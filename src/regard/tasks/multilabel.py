@@ -46,6 +46,7 @@ class Multilabel:
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     metric = "micro_f1"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "labels"
 

@@ -90,6 +90,7 @@ class Pretrain:
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("bert_pretraining",)
     metric = "mlm_accuracy"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "filled"
 

@@ -96,7 +96,7 @@ class ConsoleSink:
         self.console.print(Text.assemble(line, (aside, "dim")), soft_wrap=not self.console.is_terminal)
 
     def _prepared(self, event: Prepared) -> None:
-        left_out = f" ({event.n_left_out:,} left out: empty or too long)" if event.n_left_out else ""
+        left_out = f" ({event.n_left_out:,} left out: {event.unusable})" if event.n_left_out else ""
         self._say(
             f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters on {event.device}\n"
             f"{event.n_train:,} training examples{left_out}, {event.n_valid:,} for validation; "
