@@ -14,7 +14,7 @@ from regard.data.batching import sorted_batches
 from regard.data.columns import Column
 from regard.data.dialogue import Turns
 from regard.data.layout import scored
-from regard.data.source import Asked, read_rows, rows_of
+from regard.data.source import Asked, read_rows, rows_of, several
 from regard.decode import among, untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
@@ -93,8 +93,6 @@ class Trained:
         A task with several inputs takes a mapping for each: {"question": …, "context": …}.
         `tell` hears each with its place among the texts, in any order: as soon as its own search has ended.
         """
-        if not isinstance(texts, Iterable):
-            raise DataError(f"{texts!r}: texts must be strings")
         if isinstance(texts, str | Mapping):
             return next(self._stream([texts], 1, decode, tell))
         return list(self._stream(texts, READ_AHEAD, decode, tell))
@@ -111,7 +109,7 @@ class Trained:
     ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
-        pending, done = iter(texts), 0
+        pending, done = several(texts), 0
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
             rows = rows_of(chunk, *task.inputs, first=done + 1)

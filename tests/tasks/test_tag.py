@@ -1,5 +1,6 @@
 """Tagging: words and their pieces, windows, losses, predictions and what is refused."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +315,6 @@ def test_a_tagger_has_no_search(task: Tag) -> None:
         task.searching(beam=3)
     with pytest.raises(RecipeError, match="split: unknown 'sings'; did you mean signs"):
         task.searching(split="sings")
+    for wrong in (["signs"], {"split": "signs"}, 3):
+        with pytest.raises(RecipeError, match=re.escape(f"split: unknown {wrong!r}; ")):
+            task.searching(split=wrong)

@@ -60,12 +60,18 @@ def evaluate(
 
 def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:
     """Data is never a folder, and a run always is."""
+    from regard.data.lines import expand
+
     runs = [Path(name) for name in given if Path(name).is_dir()]
     if len(runs) > 1:
         raise RunError(f"{runs[1]}: two runs are compared at a time; leave out all others")
     if run in runs:
         raise RunError(f"{run}: a run is compared with another, not with itself")
-    return next(iter(runs), None), [name for name in given if not Path(name).is_dir()]
+    files = [name for name in given if not Path(name).is_dir()]
+    for name in files:
+        if not Path(name).suffix and not any(Path(file).exists() for file in expand(name)):
+            raise RunError(f"{name}: no such run or file")
+    return next(iter(runs), None), files
 
 
 def _show(files: list[str], found: "Evaluation") -> None:

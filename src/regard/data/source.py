@@ -21,7 +21,7 @@ from regard.data.columns import Column, cell_places, column_name, named_like
 from regard.data.dialogue import Turns
 from regard.data.documents import By, documents
 from regard.data.formats import aligned_cells, file_cells, file_format, file_objects, kind_of
-from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once
+from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once, resolve
 from regard.errors import DataError
 
 Asked = str | Mapping[str, str]
@@ -47,6 +47,13 @@ def word_where(row: Row, place: int) -> str:
     """Where a word stands: on a line of its own in CoNLL, unless there may be other lines between."""
     by_line = file_format(row.file) == "conll" and not conll.is_universal(row.file)
     return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
+
+
+def several(asked: Iterable[Asked]) -> Iterator[Asked]:
+    """What is asked, one by one; DataError if it is nothing of that kind."""
+    if not isinstance(asked, Iterable):
+        raise DataError(f"{asked!r}: texts must be strings")
+    return iter(asked)
 
 
 def rows_of(asked: Iterable[Asked], *roles: str, first: int = 1) -> list[Row]:
@@ -108,6 +115,8 @@ def _records(
     read = partial(lines, encoding=encoding, base=base, refuse=refuse)
     if plain and len(columns) > 1 and not (isinstance(by, Turns) and len(paths) == 1):
         if len(paths) != len(columns):
+            for file in chain.from_iterable(found):
+                resolve(file, base)
             raise DataError(
                 f"{', '.join(paths)}: plain text needs one file for each of {', '.join(columns)}, "
                 f"but the number of files is {len(paths)}"

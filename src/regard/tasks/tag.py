@@ -21,7 +21,7 @@ from regard.data.sample import sampled
 from regard.data.source import Row, word_where
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted
+from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
 from regard.letters import JOINERS, MARK, outline
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
@@ -116,8 +116,8 @@ class Tag:
         """A tagger does not search, but it may be told how to cut texts into words."""
         if changes:
             raise RecipeError(f"{next(iter(changes))}: a tagger has no such setting; it has split")
-        if split not in CUTS:
-            raise RecipeError(f"split: unknown {split!r}{did_you_mean(str(split), CUTS)}")
+        if not isinstance(split, str) or split not in CUTS:
+            raise RecipeError(f"split: unknown {shown(split)}{did_you_mean(shown(split), CUTS)}")
         return type(self)(self.config, self.tokenizer, self.names, split)  # type: ignore[arg-type]
 
     def save(self, folder: Path) -> None:
