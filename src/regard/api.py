@@ -14,7 +14,7 @@ from regard.data.batching import sorted_batches
 from regard.data.columns import Column
 from regard.data.dialogue import Turns
 from regard.data.layout import scored
-from regard.data.source import Asked, read_rows, rows_of, several
+from regard.data.source import Asked, Row, read_rows, rows_of, several
 from regard.decode import among, untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
@@ -97,7 +97,7 @@ class Trained:
             return next(self._stream([texts], 1, decode, tell))
         return list(self._stream(texts, READ_AHEAD, decode, tell))
 
-    def stream(self, texts: Iterable[Asked], **decode: Any) -> Iterator[Any]:
+    def stream(self, texts: Iterable[Asked | Row], **decode: Any) -> Iterator[Any]:
         """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
 
         The first answer waits for one text only; how many are read ahead doubles from there.
@@ -105,7 +105,7 @@ class Trained:
         return self._stream(texts, 1, decode)
 
     def _stream(
-        self, texts: Iterable[Asked], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
+        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
     ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
@@ -141,7 +141,7 @@ class Trained:
         """Which engine answers with these settings, and why it is not the other."""
         return self.engines.pick(self._searching(decode))[1]
 
-    def follow(self, text: Asked, **decode: Any) -> Generator[str, None, Prediction]:
+    def follow(self, text: Asked | Row, **decode: Any) -> Generator[str, None, Prediction]:
         """How the answer begins, whenever more of it is certain; the last text is that of the answer.
 
         The prediction itself is what the generator returns.

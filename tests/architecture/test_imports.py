@@ -67,7 +67,7 @@ MAY_IMPORT = {
     "sniff": "kinds data errors",
     "draft": "kinds",
     "embed": "encoder layers.pooling data.batching data.source run tasks.task errors",
-    "relate": "api kinds.pairs tasks errors",
+    "relate": "api kinds.pairs tasks data.source errors",
     "regard": "api embed recipe relate",
     # what users touch
     "serve": "regard api decode kinds data.source explain.assets explain.page config plain errors"

@@ -87,12 +87,13 @@ def predict(
     if embed:
         embedding.refuse_others(answers_only | {"--entities": entities})
         given = answering.given(run, file, ("text",), encoding)
-        embedding.write_vectors(run, texts or map(str, given()), out, answering.count(texts, file, given))
+        asked = texts or (row.fields["text"] for row in given())
+        embedding.write_vectors(run, asked, out, answering.count(texts, file, given))
         return
     if entities is not None:
         relating.refuse_others(answers_only)
         given = answering.given(run, file, ("text",), encoding)
-        relating.write_relations(run, entities, texts or map(str, given()), json=json)
+        relating.write_relations(run, entities, texts or given(), json=json)
         return
     search = search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}

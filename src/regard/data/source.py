@@ -49,16 +49,19 @@ def word_where(row: Row, place: int) -> str:
     return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
 
 
-def several(asked: Iterable[Asked]) -> Iterator[Asked]:
+def several(asked: Iterable[Asked | Row]) -> Iterator[Asked | Row]:
     """What is asked, one by one; DataError if it is nothing of that kind."""
     if not isinstance(asked, Iterable):
         raise DataError(f"{asked!r}: texts must be strings")
     return iter(asked)
 
 
-def rows_of(asked: Iterable[Asked], *roles: str, first: int = 1) -> list[Row]:
-    """Of what comes from no file, for a task that needs these roles of it; counted from `first`."""
-    return [Row(_asked(one, number, roles), "input", number) for number, one in enumerate(asked, first)]
+def rows_of(asked: Iterable[Asked | Row], *roles: str, first: int = 1) -> list[Row]:
+    """For a task that needs these roles of it; what comes from no file is counted from `first`."""
+    return [
+        one if isinstance(one, Row) else Row(_asked(one, number, roles), "input", number)
+        for number, one in enumerate(asked, first)
+    ]
 
 
 def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
