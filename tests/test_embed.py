@@ -60,6 +60,9 @@ def test_texts_are_a_list(tmp_path: Path) -> None:
     assert embedder([]).shape == (0, 14)
     with pytest.raises(DataError, match="give a list of texts, not one"):
         embedder("amber")
+    for wrong in (None, 5, [None], b"x", ["amber", 3.0]):
+        with pytest.raises(DataError, match="texts must be strings"):
+            embedder(wrong)
 
 
 def test_an_odd_limit_is_said(tmp_path: Path) -> None:

@@ -82,6 +82,11 @@ def test_both_ways(runs: dict[str, Path]) -> None:
     assert len(asking("birch amber cedar inlet").relations) == 2
 
 
+def test_nothing_is_asked_about_what_cannot_be_seen() -> None:
+    unseen = {"text": "\u200b", "kind": "TREE", "start": 5, "end": 6}
+    assert pairs("amber\u200b", [SPANS[0], unseen], "input:1", both_ways=True) == []
+
+
 def test_a_text_that_was_too_long_for_a_pair_says_so(runs: dict[str, Path]) -> None:
     relations = regard.Relations.load(runs["pairs"], runs["names"], device="cpu")
     assert "input_cut" not in relations("amber birch inlet").to_json()

@@ -14,7 +14,7 @@ from regard.data.batching import sorted_batches
 from regard.data.columns import Column
 from regard.data.dialogue import Turns
 from regard.data.layout import scored
-from regard.data.source import Asked, read_rows, rows_of
+from regard.data.source import Asked, Row, read_rows, rows_of, several
 from regard.decode import among, untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
 from regard.explain.beams import BeamTree
@@ -69,7 +69,7 @@ class Evaluation:
         if one.truth != two.truth:
             raise DataError(
                 "the two models were not asked the same; give both the same rows and columns (and compare "
-                "only language models, and pretrained BERTs, that have the same vocabulary and max_length)"
+                "only language models, and pretrained BERTs, of the same vocabulary and task settings)"
             )
         alike = {name for name in self.metrics if self.signatures.get(name) == other.signatures.get(name)}
         return {name: found for name, found in differences(one, two).items() if name in alike}
@@ -95,13 +95,11 @@ class Trained:
         A task with several inputs takes a mapping for each: {"question": …, "context": …}.
         `tell` hears each with its place among the texts, in any order: as soon as its own search has ended.
         """
-        if not isinstance(texts, Iterable):
-            raise DataError(f"{texts!r}: texts must be strings")
         if isinstance(texts, str | Mapping):
             return next(self._stream([texts], 1, decode, tell))
         return list(self._stream(texts, READ_AHEAD, decode, tell))
 
-    def stream(self, texts: Iterable[Asked], **decode: Any) -> Iterator[Any]:
+    def stream(self, texts: Iterable[Asked | Row], **decode: Any) -> Iterator[Any]:
         """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
 
         The first answer waits for one text only; how many are read ahead doubles from there.
@@ -109,11 +107,11 @@ class Trained:
         return self._stream(texts, 1, decode)
 
     def _stream(
-        self, texts: Iterable[Asked], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
+        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
     ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
-        pending, done = iter(texts), 0
+        pending, done = several(texts), 0
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
             rows = rows_of(chunk, *task.inputs, first=done + 1)
@@ -145,7 +143,7 @@ class Trained:
         """Which engine answers with these settings, and why it is not the other."""
         return self.engines.pick(self._searching(decode))[1]
 
-    def follow(self, text: Asked, **decode: Any) -> Generator[str, None, Prediction]:
+    def follow(self, text: Asked | Row, **decode: Any) -> Generator[str, None, Prediction]:
         """How the answer begins, whenever more of it is certain; the last text is that of the answer.
 
         The prediction itself is what the generator returns.

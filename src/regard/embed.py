@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch.nn import functional as F
 
 from regard.data.batching import sorted_batches
+from regard.data.source import rows_of, several
 from regard.encoder import Encoder, read_encoder
 from regard.errors import DataError
 from regard.layers.pooling import Mean
@@ -51,9 +52,9 @@ class Embedder:
 
     def stream(self, texts: Iterable[str]) -> Iterator[Vectors]:
         """The vectors one by one, in bounded memory."""
-        pending = iter(texts)
+        pending = several(texts)
         while chunk := list(islice(pending, READ_AHEAD)):
-            yield from self._vectors(chunk)
+            yield from self._vectors([row.fields["text"] for row in rows_of(chunk, "text")])
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         cut = (ids[: self.max_length] for ids in self.tokenizer.ids(texts))

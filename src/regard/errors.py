@@ -42,6 +42,14 @@ def quoted(text: str) -> str:
     return repr(_short(text))
 
 
+def shown(value: object) -> str:
+    """As Python writes it; of a long value the beginning."""
+    try:
+        return _short(repr(value))
+    except ValueError:
+        return "a number of thousands of digits"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean n_heads?` when something near exists, else the list of what is known."""
     shown = [_short(one) for one in sorted(known)]

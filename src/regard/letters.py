@@ -27,3 +27,8 @@ _OUTLINE = _Outline()
 def outline(text: str) -> str:
     """As long as the text: a MARK for every mark, a space for what can be seen by nobody."""
     return text if text.isascii() and text.isprintable() else text.translate(_OUTLINE)
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of it can be seen: spaces, joiners and the like, marks without a letter."""
+    return all(character.isspace() or character in (MARK, *JOINERS) for character in outline(text))

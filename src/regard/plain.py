@@ -15,6 +15,11 @@ def printable(text: str) -> str:
     return _OBEYED.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
+def escaped(json_text: str) -> str:
+    """JSON with whatever a terminal would obey written as an escape, which means the same."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+
+
 def one_line(text: str) -> str:
     """With a space for line ends and other controls, so that it takes one line of a file."""
     return _BREAKS.sub(" ", text)

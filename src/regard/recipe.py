@@ -12,8 +12,9 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from pydantic_core import ErrorDetails
 
 from regard.config import Config
-from regard.data.columns import Column
+from regard.data.columns import Column, named_like
 from regard.data.formats import file_format
+from regard.data.source import first_cells
 from regard.errors import RecipeError, did_you_mean
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
@@ -48,14 +49,18 @@ class DataConfig(Config):
         return given
 
     def columns_in(self, file: str) -> dict[str, Column]:
-        """What can be meant by `columns` in another file: numbers where it has cells, names in any table."""
+        """What can be meant by `columns` in another file, which may name its own in a header."""
         own, its = file_format(self.train[0]), file_format(file)
         if own == its:
             return self.columns
         if not {own, its} <= {"tsv", "csv", "jsonl", "parquet"}:
             return {}
-        by_number = its in ("tsv", "csv")
-        return {role: column for role, column in self.columns.items() if by_number or isinstance(column, str)}
+        header = first_cells(file, self.encoding) if its in ("tsv", "csv") else None
+        return {
+            role: column
+            for role, column in self.columns.items()
+            if isinstance(column, str) or (header is not None and not named_like(role, header))
+        }
 
 
 def _folder(given: Any) -> Any:

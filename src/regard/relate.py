@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from regard.api import Trained, load
+from regard.data.source import Row, rows_of
 from regard.errors import DataError, RunError
 from regard.kinds.pairs import Related, Span, pairs, related
 from regard.tasks import Relation, Tag
@@ -35,11 +36,12 @@ class Relations:
             raise DataError(f"{text!r}: the text must be a string")
         return next(self.stream([text]))
 
-    def stream(self, texts: Iterable[str]) -> Iterator[Related]:
+    def stream(self, texts: Iterable[str | Row]) -> Iterator[Related]:
         """In the order of the texts."""
-        asked, kept = tee(texts)
-        for number, (text, tagged) in enumerate(zip(kept, self.tagger.stream(asked), strict=True), 1):
-            yield self._related(text, tagged.spans, f"input:{number}")
+        rows = (row for number, text in enumerate(texts, 1) for row in rows_of([text], "text", first=number))
+        asked, kept = tee(rows)
+        for row, tagged in zip(kept, self.tagger.stream(asked), strict=True):
+            yield self._related(row.fields["text"], tagged.spans, row.where)
 
     def _related(self, text: str, entities: Sequence[Span], where: str) -> Related:
         asked = pairs(text, entities, where, both_ways=self.config.both_ways)

@@ -92,6 +92,7 @@ class Run:
             run=self.folder,
             n_train=len(training.train),
             n_left_out=training.train.n_left_out,
+            unusable=training.task.unusable,
             n_valid=len(training.valid),
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
             n_learning=sum(one.numel() for one in training.model.parameters() if one.requires_grad),

@@ -30,13 +30,13 @@ MAY_IMPORT = {
     "layers": "attention linear config",
     "models": "layers attention linear tags config errors",
     # what knows no model
-    "data": "durable config errors",
+    "data": "durable letters config errors",
     "metrics": "tags letters errors",
     "decode": "config errors",
     # what a problem means
     "tasks": "models layers.heads data metrics decode tags letters config errors",
     # what it means to everybody but its training
-    "kinds": "tasks data machine tags errors",
+    "kinds": "tasks data machine tags letters errors",
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task metrics.resample data.batching data.examples data.ahead machine durable"
     " plain config errors",
@@ -66,8 +66,8 @@ MAY_IMPORT = {
     " training.state data errors",
     "sniff": "kinds data errors",
     "draft": "kinds",
-    "embed": "encoder layers.pooling data.batching run tasks.task errors",
-    "relate": "api kinds.pairs tasks errors",
+    "embed": "encoder layers.pooling data.batching data.source run tasks.task errors",
+    "relate": "api kinds.pairs tasks data.source errors",
     "regard": "api embed recipe relate",
     # what users touch
     "serve": "regard api decode kinds data.source explain.assets explain.page config plain errors"

@@ -1,5 +1,6 @@
 """How text from anywhere is printed."""
 
+import json
 import math
 
 import pytest
@@ -30,6 +31,15 @@ def test_what_a_terminal_would_obey_is_written_out(text: str, shown: str) -> Non
 def test_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:
     console.write_json({"loss": float("nan"), "scores": {"bleu": [float("inf")]}, "中": "文\n"})
     assert capsys.readouterr().out == '{"loss": null, "scores": {"bleu": [null]}, "中": "文\\n"}\n'
+
+
+def test_json_commands_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\x9b31m \x7f \u202e می\u200cخواهم \ud800 \\u009b"
+    console.write_json(text)
+    said = capsys.readouterr().out.removesuffix("\n")
+    assert json.loads(said) == text
+    assert printable(said) == said
+    assert "\u200c" in said
 
 
 def test_scores_stand_with_their_intervals(capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,6 +81,8 @@ def test_a_model_folder_needs_files(call: Call, translator: Path, home: Path) ->
         (["x.tsv", "--columns", "sorce=2"], "error: columns.sorce: unknown; did you mean source?\n"),
         (["--columns", "2"], "error: --columns 2: write it as role=column, for example"),
         (["x.tsv"], "error: x.tsv: no such file\n"),
+        (["runs/nope"], "error: runs/nope: no such run or file\n"),
+        (["nope/x.txt"], "error: nope/x.txt: no such file\n"),
     ],
 )
 def test_what_cannot_be_asked(call: Call, translator: Path, arguments: list[str], said: str) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 import regard
 from regard.cli import console
 from regard.cli.answers import _answers, _write
+from regard.data.source import Row
 from regard.tasks.pair import Written
 from small_runs import Call
 from tiny import continuing
@@ -92,10 +93,10 @@ def test_no_input_gives_no_output(call: Call, translator: Path) -> None:
 def test_the_first_answer_does_not_wait_for_the_second_text(translator: Path) -> None:
     read = []
 
-    def texts() -> Iterator[str]:
+    def texts() -> Iterator[Row]:
         for text in "一二三四":
             read.append(text)
-            yield text
+            yield Row({"source": text}, "x", 1)
 
     trained = regard.load(translator)
     next(_answers(trained, texts(), {}, one_by_one=True))
@@ -206,6 +207,9 @@ def test_a_header_that_contradicts_the_recipe_is_refused(call: Call, translator:
     refused = call("predict", translator, "--file", "new.tsv")
     assert refused.exit_code == 2
     assert "new.tsv: column 2 is to be the source, but is named target, and another source" in refused.stderr
+    (home / "new.csv").write_text("source,target\n一,one\n", "utf-8")
+    told = call("predict", translator, "--file", "new.csv", "--json").stdout
+    assert json.loads(told)["input"] == "一", "of another suffix, a file may name its own columns"
     told = call("predict", translator, "--file", "new.tsv", "--columns", "source=source", "--json").stdout
     assert json.loads(told)["input"] == "一"
     assert (

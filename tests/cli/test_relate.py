@@ -169,13 +169,20 @@ def test_what_is_refused_is_one_sentence(call: Call, pairs: str, names: str) -> 
     assert "no such run" in refused(call, "predict", pairs, "--entities", "nowhere", "x")
 
 
-def test_a_text_that_is_refused_is_told_by_its_number(call: Call, pairs: str, home: Path) -> None:
-    """Among all of them, however many are read at a time."""
+def test_a_text_that_is_refused_is_told_by_its_place(call: Call, pairs: str, home: Path) -> None:
+    """Its number among all of them, however many are read at a time; or its file and line."""
     good = "<e1>amber</e1> over <e2>birch</e2>"
     lines = [good, "", *[good] * 9, "raw", good]
-    (home / "asked.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    for told in (call("predict", pairs, *lines), call("predict", pairs, "-f", "asked.txt")):
+    text = "\n".join(lines) + "\n"
+    (home / "asked.txt").write_text(text, "utf-8")
+    (home / "asked.csv").write_text(f"text\n{text}", "utf-8")
+    for told, where in (
+        (call("predict", pairs, *lines), "input:12"),
+        (call("predict", pairs, input=text), "standard input:12"),
+        (call("predict", pairs, "-f", "asked.txt"), "asked.txt:12"),
+        (call("predict", pairs, "-f", "asked.csv"), "asked.csv:13"),
+    ):
         assert told.exit_code == 2
-        assert "error: input:12: <e1> is missing" in told.stderr
+        assert told.stderr.startswith(f"error: {where}: <e1> is missing")
     with pytest.raises(DataError, match="input:12: <e1> is missing"):
         regard.load(pairs).predict(lines)

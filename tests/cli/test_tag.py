@@ -106,7 +106,10 @@ def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: P
 @pytest.mark.parametrize(
     ("added", "said"),
     [
-        ("amber I-TREE\n", "I-TREE cannot stand after the beginning in BIO tags; mend them"),
+        (
+            "amber I-TREE\n",
+            "I-TREE cannot stand after the beginning in BIO tags; mend them or take the",
+        ),
         ("amber B-BUSH\n", "tag 'B-BUSH' does not occur in the training data; known: B-TREE"),
         ("amber\n", "1 cell found, 2 needed; a word and its tag stand on one line"),
     ],
@@ -121,6 +124,16 @@ def test_training_stops_at_bad_tags(call: Call, recipe: Path, home: Path, added:
     assert f"error: valid.conll:{line}: " in result.stderr
     assert said in result.stderr
     assert not (home / "runs").exists() or not any((home / "runs").glob("*/identity.json"))
+
+
+def test_training_without_bad_tags_says_so(call: Call, recipe: Path, home: Path) -> None:
+    for name in ("train.conll", "valid.conll"):
+        with (home / name).open("a", encoding="utf-8") as file:
+            file.write("amber I-TREE\n")
+    result = call("train", recipe, *TRAIN, "task.illegal=skip")
+    assert result.exit_code == 0, result.stderr
+    assert "43 training examples (1 left out: empty or illegally tagged), 8 for validation" in result.stderr
+    assert "inf" not in result.stderr
 
 
 def test_eval_gives_spans_and_a_table_of_kinds(call: Call, run: Path) -> None:

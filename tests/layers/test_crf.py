@@ -90,8 +90,9 @@ def test_what_is_forbidden_learns_nothing_and_spoils_nothing() -> None:
         assert (gradient[~getattr(crf.allowed, name)] == 0).all()
 
 
-def test_a_row_without_positions_costs_nothing() -> None:
-    crf, emit = field(forbid=False), emissions()
+@pytest.mark.parametrize("apart", [1, 1000], ids=["near", "far apart"])
+def test_a_row_without_positions_costs_nothing(apart: int) -> None:
+    crf, emit = field(forbid=False), apart * emissions()
     keep = KEEP & torch.tensor([[True], [False], [True]])
     cost_B = crf(emit, keep, torch.zeros_like(keep, dtype=torch.long)).detach()
     assert float(cost_B[1]) == 0.0

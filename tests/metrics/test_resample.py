@@ -55,7 +55,7 @@ def blocks(n: int, noise: float, seed: int = 1) -> BlockTally:
     sizes, rng = random.Random("gold"), random.Random(seed)
     tokens = [sizes.randint(1, 13) for _ in range(n)]
     nats = [noise * count * rng.uniform(1, 4) for count in tokens]
-    return BlockTally(nats, tokens, [3 * count for count in tokens])
+    return BlockTally("v", nats, tokens, [3 * count for count in tokens], [0] * n)
 
 
 def untagged(n: int, noise: float, seed: int = 1) -> TagTally:
@@ -116,9 +116,10 @@ def test_a_model_does_not_differ_from_itself(make: Make) -> None:
 
 
 def test_what_is_infinite_has_no_interval() -> None:
-    whole = BlockTally([3.0, 1.0, 2.0], [3, 3, 3], [4, 4, 4])
+    sizes: Any = ([3, 3, 3], [4, 4, 4], [0, 0, 0])
+    whole = BlockTally("v", [3.0, 1.0, 2.0], *sizes)
     for cost in (math.inf, math.nan):
-        broken = BlockTally([cost, 1.0, 2.0], [3, 3, 3], [4, 4, 4])
+        broken = BlockTally("v", [cost, 1.0, 2.0], *sizes)
         assert set(intervals(broken)) == set(differences(broken, whole)) == {"probability"}
     assert set(intervals(whole)) == set(differences(whole, whole)) == set(whole.metrics())
 

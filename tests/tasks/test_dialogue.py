@@ -7,6 +7,7 @@ import torch
 from sacrebleu import corpus_bleu
 from torch.nn import functional as F
 
+from regard.api import Evaluation
 from regard.data.source import Row
 from regard.data.tokenizer import BOS, EOS
 from regard.errors import RecipeError
@@ -152,7 +153,8 @@ def test_contexts_with_several_replies_are_answered_once(task: Dialogue) -> None
 
 def test_scores_have_intervals_but_variety_has_none() -> None:
     texts = ["amber birch cedar delta", "ember fjord grove heath"]
-    tally = ReplyTally.of("13a", texts, [1.0, 9.0], [2, 3], [texts[0], "inlet"], [[text] for text in texts])
+    said, right = [texts[0], "inlet"], [[text] for text in texts]
+    tally = ReplyTally.of("13a", "v", texts, [1.0, 9.0], [2, 3], said, right)
     found = intervals(tally)
     assert set(found) == {"loss", "probability", "perplexity", "bleu"}
     assert found["loss"] == (0.5, 3)
@@ -161,10 +163,21 @@ def test_scores_have_intervals_but_variety_has_none() -> None:
 
 
 def test_replies_that_are_not_asked_for_still_cost() -> None:
-    tally = ReplyTally.of("13a", ["amber"], [2.0], [4], [""], [[]])
+    tally = ReplyTally.of("13a", "v", ["amber"], [2.0], [4], [""], [[]])
     assert tally.metrics()["loss"] == 0.5
     assert tally.metrics()["bleu"] == 0
-    assert tally.by_kind() == tally.signatures() == {}
+    assert tally.by_kind() == {}
+    assert "bleu" not in tally.signatures()
+
+
+def test_what_pieces_cost_is_not_compared_between_vocabularies() -> None:
+    asked: Any = (["amber birch"], [2.0], [4], ["amber"], [["amber birch"]])
+    one, alike, other = (
+        Evaluation(tally.metrics(), tally.signatures(), 1, {}, tally)
+        for tally in (ReplyTally.of("13a", vocabulary, *asked) for vocabulary in ("v", "v", "w"))
+    )
+    assert set(one.against(alike)) == {"loss", "probability", "perplexity", "bleu"}
+    assert set(one.against(other)) == {"bleu"}
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,6 +1,7 @@
 """Language modelling: what a block, its loss, its scores, a prompt and a continuation are."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from regard.explain.beams import BeamTree
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.language_model import ContinueConfig
+from regard.tasks.stretch import BlockTally
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from tiny import gpt, stirred
@@ -77,6 +79,23 @@ def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
     assert metrics["probability"] == pytest.approx(100 / metrics["perplexity"])
     assert metrics["bits_per_char"] == pytest.approx(nats / math.log(2) / len(MEASURED), rel=1e-5)
     assert list(metrics)[1] == task.metric, "the one that decides comes first after the loss"
+
+
+def test_blocks_of_another_vocabulary_are_other_blocks() -> None:
+    """Though each has as many characters, some of which one of the two does not know."""
+    task = fitted()
+    other = LanguageModel.fit(task.config, [replace(ROWS[0], fields={"text": "the grey heron stands"})])
+    tallies = [
+        evaluate(own, model_for(own), Packed.of(own, ROWS), CPU, thorough=True)[1] for own in (task, other)
+    ]
+    knows, knows_less = tallies
+    assert isinstance(knows, BlockTally)
+    assert isinstance(knows_less, BlockTally)
+    assert (knows.tokens, knows.characters) == (knows_less.tokens, knows_less.characters)
+    assert knows.truth != knows_less.truth
+    letters = sum(letter not in "the grey heron stands" for letter in MEASURED)
+    assert "unknown" not in knows.metrics()
+    assert knows_less.metrics()["unknown"] == pytest.approx(100 * letters / sum(knows.tokens))
 
 
 def test_the_loss_learnt_from_is_the_loss_scored() -> None:

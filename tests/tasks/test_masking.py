@@ -1,12 +1,19 @@
 """How much is hidden, and behind what: the proportions of the paper."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 
+from regard.data.paired import Paired
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer
 from regard.tasks import Pretrain, PretrainConfig
+from regard.tasks.masked import MaskedTally
 from regard.tasks.masking import Masking
+from regard.training.evaluate import evaluate
+from tiny import to_pretrain
 
 WORDS = "unbelievable walking walked talking talked the a of under over believable walk talk able"
 N = 2000
@@ -86,3 +93,23 @@ def test_at_least_one_piece_is_hidden(tokenizer: Tokenizer) -> None:
         seen, places = masking(nothing, np.random.default_rng(1))
         assert not len(places)
         assert np.array_equal(seen, nothing)
+
+
+def tally(learnt_from: str, **task: Any) -> MaskedTally:
+    """Of documents whose words are the same two pieces in every vocabulary here."""
+    tokenizer = {"vocab_size": 100, "min_frequency": 2}
+    config = PretrainConfig.model_validate({"tokenizer": tokenizer, "max_length": 20} | task)
+    own = Pretrain.fit(config, [Row({"text": learnt_from}, "a", 1)])
+    examples = Paired.of(own, [Row({"text": "ab cd ad cb ab cd"}, "b", number) for number in range(5)])
+    model = to_pretrain().build(own.dims)
+    found = evaluate(own, model, examples, torch.device("cpu"), thorough=True)[1]
+    assert isinstance(found, MaskedTally)
+    assert [one.masked for one in found.told] == [2] * 5
+    return found
+
+
+def test_what_is_hidden_elsewhere_or_in_another_vocabulary_is_something_else() -> None:
+    one = tally("ab ad cd cb")
+    assert one.truth == tally("ab ad cd cb").truth
+    assert one.truth != tally("ab ad cd cb xy xz wy wz").truth
+    assert one.truth != tally("ab ad cd cb", whole_words=True).truth

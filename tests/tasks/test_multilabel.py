@@ -170,5 +170,8 @@ def test_faults_are_said(task: Multilabel) -> None:
         fitted(class_weights={"lvoe": 2.0})
     with pytest.raises(RecipeError, match="threshold: '2' should be a number above 0 and below 1"):
         task.searching(threshold="2")
+    for huge, said in ((10**400, "10{58}…"), (10**5000, "a number of thousands of digits")):
+        with pytest.raises(RecipeError, match=f"threshold: {said} should be"):
+            task.searching(threshold=huge)
     with pytest.raises(RecipeError, match="beam: such a model has no such setting; it has threshold"):
         task.searching(beam=3)

@@ -1,5 +1,6 @@
 """Tagging: words and their pieces, windows, losses, predictions and what is refused."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from regard.models import Dims, Tagger
 from regard.tasks import Tag, TagConfig
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import evaluating
+from regard.training.evaluate import evaluate
 from tiny import stirred, tagger
 
 LINES = [
@@ -293,8 +295,26 @@ def test_illegal_sentences_can_be_left_out_of_training_and_are_scored() -> None:
         assert task.measure(model, task.collate([bad]), thorough=True).gold == [("I-PER",)]
 
 
+def test_only_legal_sentences_have_a_loss() -> None:
+    """One that the scheme forbids has probability 0."""
+    task = fitted([*LINES, ("Anna", "I-PER")], illegal="skip")
+    good, bad = task.encode([row(*LINES[0]), row("Anna", "I-PER")])
+    model = model_for(task)
+    (alone, _), (both, tally), (nothing, _) = (
+        evaluate(task, model, examples, torch.device("cpu"), thorough=True)
+        for examples in ([good], [good, bad], [bad])
+    )
+    assert both["loss"] == pytest.approx(alone["loss"])
+    assert isinstance(tally, TagTally)
+    assert len(tally.gold) == 2
+    assert nothing["loss"] == 0
+
+
 def test_a_tagger_has_no_search(task: Tag) -> None:
     with pytest.raises(RecipeError, match="beam: a tagger has no such setting; it has split"):
         task.searching(beam=3)
     with pytest.raises(RecipeError, match="split: unknown 'sings'; did you mean signs"):
         task.searching(split="sings")
+    for wrong in (["signs"], {"split": "signs"}, 3):
+        with pytest.raises(RecipeError, match=re.escape(f"split: unknown {wrong!r}; ")):
+            task.searching(split=wrong)

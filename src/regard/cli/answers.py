@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import tee
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
-from regard.cli.texts import file_settings, file_texts, is_blank, layout, only_left, tell_cut
+from regard.cli.texts import asks, file_rows, file_settings, is_blank, layout, numbered, only_left, tell_cut
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from regard import Trained
     from regard.data.columns import Column
     from regard.data.dialogue import Turns
-    from regard.data.source import Asked
+    from regard.data.source import Row
     from regard.tasks.task import Prediction
 
-Given = Callable[..., "Callable[[], Iterator[Asked]]"]
+Given = Callable[..., "Callable[[], Iterator[Row]]"]
+STDIN = "standard input"
 
 
 def write_answers(
@@ -40,7 +42,7 @@ def write_answers(
     left = [role for role in trained.task.inputs if role not in about]
     if file is None or file_format(file) == "text":
         only_left(trained.task.inputs, about)
-    lines = given(left, by=trained.turns)
+    rows = given(left, by=trained.turns)
     search = file_settings(file or "") | search
     if not json and "n_best" not in search and _has_one_answer(trained, search):
         search = {"scores": False} | search
@@ -51,18 +53,21 @@ def write_answers(
     if typed:
         said = "One text a line; end with Ctrl-D." if chat is None else CHATTING
         console.line(said, "dim", console=console.ERR)
-    asked = _with(texts or (lines() if chat is None else chat.asking(map(str, lines()))), left, about)
-    total = count(texts, file, lines)
+    lines = numbered(texts, "input", *left) if texts else rows()
+    if chat is not None:
+        lines = numbered(chat.asking(text for row in lines for text in row.fields.values()), STDIN, *left)
+    asked = _with(lines, about)
+    total = count(texts, file, rows)
     cut = windowed = 0
     shows = typed and sys.stdout.isatty() and not json
     live = shows and not shows_engine and _has_one_answer(trained, search)
     ranked, alone = "n_best" in search, total == 1 and file is None
     with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
-        for number, (text, answer) in enumerate(_answers(trained, asked, search, typed, live), 1):
+        for number, (row, answer) in enumerate(_answers(trained, asked, search, typed, live), 1):
             if chat is not None:
                 chat.hear(answer)
             if json:
-                console.write_json({"input": text, "text": ""} | (answer.to_json() if answer else {}))
+                console.write_json({"input": asks(row), "text": ""} | (answer.to_json() if answer else {}))
             elif not live:
                 _write(number, answer, ranked=ranked, alone=alone)
             sys.stdout.flush()
@@ -79,20 +84,18 @@ def given(
     encoding: str | None,
     by: "Turns | None" = None,
     columns: "dict[str, Column] | None" = None,
-) -> "Callable[[], Iterator[Asked]]":
+) -> "Callable[[], Iterator[Row]]":
     """The texts of the file, or of standard input."""
     if file is not None:
-        return partial(file_texts, file, *layout(run, file, roles, encoding, columns), by)
+        return partial(file_rows, file, *layout(run, file, roles, encoding, columns), by)
     if columns:
         raise DataError("--columns: only a file (--file) has any; leave it out")
-    return partial(_typed_texts, encoding or "utf-8")
+    return partial(_typed_rows, roles[0], encoding or "utf-8")
 
 
-def _with(texts: "Iterable[Asked]", left: Sequence[str], about: dict[str, str]) -> "Iterable[Asked]":
+def _with(rows: "Iterable[Row]", about: dict[str, str]) -> "Iterable[Row]":
     """Each beside what all of them are about."""
-    if not about:
-        return texts
-    return ((dict.fromkeys(left, text) if isinstance(text, str) else {**text}) | about for text in texts)
+    return (replace(row, fields=row.fields | about) for row in rows) if about else rows
 
 
 def count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterator[Any]]) -> int | None:
@@ -100,31 +103,31 @@ def count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterato
     return len(texts) if texts else sum(1 for _ in lines()) if file else None
 
 
-def _typed_texts(encoding: str) -> Iterator[str]:
+def _typed_rows(role: str, encoding: str) -> "Iterator[Row]":
     from regard.data.lines import stream_lines
 
-    return stream_lines(sys.stdin.buffer, "standard input", encoding=encoding)
+    return numbered(stream_lines(sys.stdin.buffer, STDIN, encoding=encoding), STDIN, role)
 
 
 def _answers(
-    trained: "Trained", texts: "Iterable[Asked]", search: dict[str, Any], one_by_one: bool, live: bool = False
-) -> "Iterator[tuple[Asked, Prediction | None]]":
-    """Each text with its answer, None for a blank one; somebody who types gets each answer at once.
+    trained: "Trained", rows: "Iterable[Row]", search: dict[str, Any], one_by_one: bool, live: bool = False
+) -> "Iterator[tuple[Row, Prediction | None]]":
+    """Each row with its answer, None for a blank one; somebody who types gets each answer at once.
 
     Live, it is also shown here, while it is being written.
     """
     if live or one_by_one:
         ask = _asking(trained, search, live)
-        return ((text, None if is_blank(text) else ask(text)) for text in texts)
-    asked, kept = tee(texts)
+        return ((row, None if is_blank(row) else ask(row)) for row in rows)
+    asked, kept = tee(rows)
     answered = zip(kept, trained.stream(asked, **search), strict=True)
-    return ((text, None if is_blank(text) else answer) for text, answer in answered)
+    return ((row, None if is_blank(row) else answer) for row, answer in answered)
 
 
-def _asking(trained: "Trained", search: dict[str, Any], live: bool) -> "Callable[[Asked], Prediction]":
+def _asking(trained: "Trained", search: dict[str, Any], live: bool) -> "Callable[[Row], Prediction]":
     if live:
-        return lambda text: _shown(trained.follow(text, **search))
-    return lambda text: trained.predict(text, **search)
+        return lambda row: _shown(trained.follow(row, **search))
+    return lambda row: next(trained.stream([row], **search))
 
 
 def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:

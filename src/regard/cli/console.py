@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from regard.plain import finite, printable
+from regard.plain import escaped, finite, printable
 
 Interval = Sequence[float]
 """A lower end and an upper one."""
@@ -144,4 +144,4 @@ def span(seconds: float) -> str:
 def write_json(value: Any) -> None:
     """One JSON value on one line of standard output."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(finite(value), ensure_ascii=not unicode) + "\n")
+    sys.stdout.write(escaped(json.dumps(finite(value), ensure_ascii=not unicode)) + "\n")

@@ -1,3 +1,4 @@
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,12 +54,18 @@ def evaluate(
 
 def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:
     """Data is never a folder, and a run always is."""
+    from regard.data.lines import expand
+
     runs = [Path(name) for name in given if Path(name).is_dir()]
     if len(runs) > 1:
         raise RunError(f"{runs[1]}: two runs are compared at a time; leave out all others")
     if run in runs:
         raise RunError(f"{run}: a run is compared with another, not with itself")
-    return next(iter(runs), None), [name for name in given if not Path(name).is_dir()]
+    files = [name for name in given if not Path(name).is_dir()]
+    for name in files:
+        if not Path(name).suffix and not any(Path(file).exists() for file in expand(name)):
+            raise RunError(f"{name}: no such run or file")
+    return next(iter(runs), None), files
 
 
 def _show(files: list[str], found: "Evaluation") -> None:
@@ -66,8 +73,8 @@ def _show(files: list[str], found: "Evaluation") -> None:
     console.scores({"": found.metrics}, {"": found.intervals})
     if found.intervals:
         console.line(SURE, "dim")
-    for name, signature in found.signatures.items():
-        console.line(f"{name}: {signature}", "dim")
+    for signature, names in groupby(found.signatures, found.signatures.__getitem__):
+        console.line(f"{', '.join(names)}: {signature}", "dim")
     if found.by_kind:
         console.OUT.print()
         console.table(_kinds(found.by_kind))

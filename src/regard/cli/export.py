@@ -7,7 +7,7 @@ from rich.table import Table
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Run
-from regard.cli.texts import file_texts, layout
+from regard.cli.texts import asks, file_rows, layout
 from regard.errors import DataError, RunError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _given(
     from regard.recipe import Recipe
 
     if inputs is not None:
-        return list(file_texts(inputs, *layout(run, inputs, task.inputs, None))), None
+        return list(map(asks, file_rows(inputs, *layout(run, inputs, task.inputs, None)))), None
     path = run / "recipe.json"
     if not path.is_file():
         raise RunError(

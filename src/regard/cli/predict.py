@@ -100,11 +100,12 @@ def predict(
     if embed:
         embedding.refuse_others(answers_only | {"--entities": entities})
         read = given(("text",))
-        embedding.write_vectors(run, texts or map(str, read()), out, answering.count(texts, file, read))
+        asked = texts or (row.fields["text"] for row in read())
+        embedding.write_vectors(run, asked, out, answering.count(texts, file, read))
         return
     if entities is not None:
         relating.refuse_others(answers_only)
-        relating.write_relations(run, entities, texts or map(str, given(("text",))()), json=json)
+        relating.write_relations(run, entities, texts or given(("text",))(), json=json)
         return
     search = search_settings(settings or ())
     search |= {name: value for name, value in (("beam", beam), ("n_best", n_best)) if value is not None}

@@ -3,11 +3,15 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.cli import console
 from regard.cli.texts import tell_cut
 from regard.errors import RecipeError
 from regard.plain import one_line, printable
+
+if TYPE_CHECKING:
+    from regard.data.source import Row
 
 
 def refuse_others(given: dict[str, object]) -> None:
@@ -16,7 +20,7 @@ def refuse_others(given: dict[str, object]) -> None:
         raise RecipeError(f"--entities finds relations and does not search; leave {others[0]} out")
 
 
-def write_relations(run: Path, tagger: Path, texts: Iterable[str], *, json: bool) -> None:
+def write_relations(run: Path, tagger: Path, texts: "Iterable[str | Row]", *, json: bool) -> None:
     from regard.relate import Relations
 
     clean = printable if sys.stdout.isatty() else one_line

@@ -1,6 +1,6 @@
 """Texts in files, read as the run's own data is laid out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from regard import Trained
     from regard.data.columns import Column
     from regard.data.dialogue import Turns
-    from regard.data.source import Asked
+    from regard.data.source import Asked, Row
 
 
 def layout(
@@ -34,18 +34,29 @@ def layout(
     return {role: (columns or {}).get(role) for role in roles}, encoding or "utf-8"
 
 
-def file_texts(
+def file_rows(
     file: str, columns: "dict[str, Column | None]", encoding: str, by: "Turns | None" = None
-) -> "Iterator[Asked]":
+) -> "Iterator[Row]":
     from regard.data.formats import file_format
     from regard.data.lines import lines
     from regard.data.source import read_rows
 
     if file_format(file) == "text" and len(columns) == 1:
-        return lines(file, encoding=encoding)
-    first, *others = columns
-    rows = (row.fields for row in read_rows([file], columns, encoding=encoding, by=by))
-    return ({role: fields[role] for role in columns} if others else fields[first] for fields in rows)
+        return numbered(lines(file, encoding=encoding), file, *columns)
+    return read_rows([file], columns, encoding=encoding, by=by)
+
+
+def numbered(lines: Iterable[str], file: str, role: str) -> "Iterator[Row]":
+    """Lines as rows of this role."""
+    from regard.data.source import Row
+
+    return (Row({role: line}, file, number) for number, line in enumerate(lines, 1))
+
+
+def asks(row: "Row") -> "Asked":
+    """What a row asks, as somebody would have typed it."""
+    first, *others = row.fields.values()
+    return row.fields if others else first
 
 
 def beside(
@@ -88,8 +99,8 @@ def only_left(inputs: Sequence[str], given: Mapping[str, str]) -> str:
     return left
 
 
-def is_blank(asked: "Asked") -> bool:
-    return not all(text.strip() for text in ([asked] if isinstance(asked, str) else asked.values()))
+def is_blank(row: "Row") -> bool:
+    return not all(text.strip() for text in row.fields.values())
 
 
 def file_settings(file: str) -> dict[str, str]:

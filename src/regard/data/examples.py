@@ -83,7 +83,7 @@ class Examples(Sequence[Any]):
         self._places = arrays["places"]
         self.sizes = arrays["sizes"]
         self.n_left_out = n_left_out
-        """Rows that cannot be trained on: empty, or too long."""
+        """Rows that cannot be trained on."""
 
     @classmethod
     def of(cls, encoder: Encoder[Any], rows: Iterable[Row]) -> Self:

@@ -7,6 +7,7 @@ import re
 from typing import NamedTuple
 
 from regard.errors import DataError
+from regard.letters import is_blank
 
 MARKS = ("<e1>", "</e1>", "<e2>", "</e2>")
 """Where the first entity begins and ends, and the second."""
@@ -39,7 +40,7 @@ def read_marked(text: str, where: str) -> Marked:
     plain, places = parts[0], []
     for entity, after in zip(parts[1::2], parts[2::2], strict=True):
         inner = entity.strip()
-        if not inner:
+        if is_blank(inner):
             raise _refused(where, "an entity is empty")
         places.append((len(plain), len(plain) + len(inner)))
         plain += inner + after

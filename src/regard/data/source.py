@@ -21,7 +21,7 @@ from regard.data.columns import Column, cell_places, column_name, named_like
 from regard.data.dialogue import Turns
 from regard.data.documents import By, documents
 from regard.data.formats import aligned_cells, file_cells, file_format, file_objects, kind_of
-from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once
+from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once, resolve
 from regard.errors import DataError
 
 Asked = str | Mapping[str, str]
@@ -49,9 +49,19 @@ def word_where(row: Row, place: int) -> str:
     return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
 
 
-def rows_of(asked: Iterable[Asked], *roles: str, first: int = 1) -> list[Row]:
-    """Of what comes from no file, for a task that needs these roles of it; counted from `first`."""
-    return [Row(_asked(one, number, roles), "input", number) for number, one in enumerate(asked, first)]
+def several(asked: Iterable[Asked | Row]) -> Iterator[Asked | Row]:
+    """What is asked, one by one; DataError if it is nothing of that kind."""
+    if not isinstance(asked, Iterable):
+        raise DataError(f"{asked!r}: texts must be strings")
+    return iter(asked)
+
+
+def rows_of(asked: Iterable[Asked | Row], *roles: str, first: int = 1) -> list[Row]:
+    """For a task that needs these roles of it; what comes from no file is counted from `first`."""
+    return [
+        one if isinstance(one, Row) else Row(_asked(one, number, roles), "input", number)
+        for number, one in enumerate(asked, first)
+    ]
 
 
 def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
@@ -91,6 +101,13 @@ def read_rows(
             yield row
 
 
+def first_cells(path: str, encoding: str) -> list[str]:
+    """Of a table: its header, or its first row."""
+    file = expand(path)[0]
+    _, cells = next(file_cells(file, lines(file, encoding=encoding)), (0, []))
+    return [cell.strip() for cell in cells]
+
+
 def _records(
     paths: Sequence[str],
     columns: Mapping[str, Column | None],
@@ -108,6 +125,8 @@ def _records(
     read = partial(lines, encoding=encoding, base=base, refuse=refuse)
     if plain and len(columns) > 1 and not (isinstance(by, Turns) and len(paths) == 1):
         if len(paths) != len(columns):
+            for file in chain.from_iterable(found):
+                resolve(file, base)
             raise DataError(
                 f"{', '.join(paths)}: plain text needs one file for each of {', '.join(columns)}, "
                 f"but the number of files is {len(paths)}"

@@ -7,6 +7,7 @@ whose questions have their answers as two lists, as Hugging Face's datasets keep
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ PLACES = "places"
 """The field beside them that says where all answers of a question stand: `3:9 3:14`."""
 MAX_BYTES = 256 * 2**20
 LONGEST_ID = 100
+PLACE = re.compile(r"\d{1,12}")
+"""The number of a character, as far as one can be."""
 
 Found = tuple[str, dict[str, str]]
 """A question's id, and its fields."""
@@ -126,7 +129,7 @@ def from_lists(where: str, question: object, context: object, answers: Any) -> d
         raise DataError(f'{where}: its answers need lists "text" and "answer_start" of the same length')
     if not isinstance(context, str):
         raise DataError(f"{where}: its context is not a text")
-    numbers = [int(start) if str(start).isdecimal() else None for start in starts]
+    numbers = [int(start) if PLACE.fullmatch(str(start)) else None for start in starts]
     pairs = [{"text": text, "answer_start": start} for text, start in zip(texts, numbers, strict=True)]
     return _fields(where, context, {"question": question, "answers": pairs}, answered=True)
 
@@ -134,7 +137,7 @@ def from_lists(where: str, question: object, context: object, answers: Any) -> d
 def _place(where: str, context: str, answer: Any) -> tuple[int, int]:
     text = answer.get("text") if isinstance(answer, dict) else None
     start = answer.get("answer_start") if isinstance(answer, dict) else None
-    if not isinstance(text, str) or type(start) is not int:
+    if not isinstance(text, str) or type(start) is not int or not PLACE.fullmatch(str(abs(start))):
         raise DataError(f'{where}: an answer needs a "text" and the number "answer_start"')
     if not text:
         raise DataError(f"{where}: an answer is empty; a question without one has no answers at all")

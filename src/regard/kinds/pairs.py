@@ -7,6 +7,7 @@ from typing import Any
 
 from regard.data.marked import has_marks, mark
 from regard.errors import DataError
+from regard.letters import is_blank
 
 MOST_ENTITIES = 16
 """Of a text: as pairs that is 120 questions, or 240 both ways."""
@@ -60,7 +61,8 @@ def pairs(text: str, entities: Sequence[Span], where: str, *, both_ways: bool) -
             f"{where}: has {len(entities)} entities and {MOST_ENTITIES} at most are paired; give it sentence "
             "by sentence"
         )
-    found = [Pair(text, *two) for two in combinations(entities, 2)]
+    seen = [entity for entity in entities if not is_blank(entity["text"])]
+    found = [Pair(text, *two) for two in combinations(seen, 2)]
     return [one for pair in found for one in (pair, Pair(text, pair.e2, pair.e1))] if both_ways else found
 
 

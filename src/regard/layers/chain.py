@@ -122,7 +122,7 @@ def _by_logarithms(emit_TBC: Tensor, live_TB1: Tensor, step_CC: Tensor) -> Expec
     for emit_BC, live_B1 in zip(emit_TBC[1:], live_TB1[1:], strict=True):
         going_BC = torch.logsumexp(states[-1][..., None] + step_CC, dim=1) + emit_BC
         states.append(torch.where(live_B1, going_BC, states[-1]))
-    log_z_B = torch.logsumexp(states[-1], dim=-1)
+    log_z_B = torch.logsumexp(states[-1], dim=-1).where(live_TB1[0, :, 0], emit_TBC.new_zeros(()))
     scale_B11 = torch.where(log_z_B > -torch.inf, log_z_B, torch.inf)[:, None, None]
 
     rest_BC, tags = torch.zeros_like(emit_TBC[0]), []

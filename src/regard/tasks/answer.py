@@ -76,6 +76,7 @@ class Answer:
     inputs: ClassVar[tuple[str, ...]] = ("question", "context")
     models: ClassVar[tuple[str, ...]] = ("answerer",)
     metric = "f1"
+    unusable: ClassVar[str] = "empty, or with an answer that the vocabulary cannot spell"
     input_ground: ClassVar[str] = "near"
     answer_ground: ClassVar[str] = "answer"
 

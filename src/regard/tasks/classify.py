@@ -59,6 +59,7 @@ class Classify:
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     called: ClassVar[str] = "a classifier"
     metric = "accuracy"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "label"
 

@@ -110,6 +110,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
         told = torch.split(self.log_probs(model, batch).double(), tokens)
         return ReplyTally.of(
             self.config.bleu_tokenize,
+            self.target.digest,
             [given["reply"] for given in fields],
             [-float(each.sum()) for each in told],
             tokens,

@@ -82,6 +82,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
     metric = "probability"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "context"
     answer_ground: ClassVar[str] = "next"
 
@@ -161,22 +162,26 @@ class LanguageModel(Writing[Stretches, Continuation]):
     def measure(self, model: nn.Module, batch: Stretches, *, thorough: bool) -> BlockTally:
         labels_N, counts = batch.labels_N, (batch.lengths_B - 1).tolist()
         told_N = model(batch.tokens_BT[:, :-1], batch.keep_BT, log_probs(labels_N))
-        characters_N = self._characters_V.to(labels_N.device)[labels_N]
+        spelt_N2 = self._spelt_V2.to(labels_N.device)[labels_N]
+        sums = [block_N2.sum(0).tolist() for block_N2 in torch.split(spelt_N2, counts)]
         return BlockTally(
+            self.tokenizer.digest,
             [-float(told.double().sum()) for told in torch.split(told_N, counts)],
             counts,
-            [int(characters.sum()) for characters in torch.split(characters_N, counts)],
+            [characters for characters, _ in sums],
+            [unknown for _, unknown in sums],
         )
 
     @cached_property
-    def _characters_V(self) -> Tensor:
-        """How many characters each piece begins; end marks begin none."""
+    def _spelt_V2(self) -> Tensor:
+        """How many characters each piece begins, and whether it is unknown; end marks begin none."""
         spelt = [spelling.encode("utf-8", "surrogateescape") for spelling in self.tokenizer.spellings]
         counts = [sum(byte not in CONTINUATION_BYTES for byte in piece) for piece in spelt]
         marks = self.tokenizer.marks
+        spelt_V2 = torch.tensor([(n_characters, 0) for n_characters in counts])
         if marks.unknown not in marks.unspoken:
-            counts[marks.unknown] = 1
-        return torch.tensor(counts)
+            spelt_V2[marks.unknown] = 1
+        return spelt_V2
 
     def samples(
         self, model: nn.Module, examples: Sequence[Stretch], device: torch.device

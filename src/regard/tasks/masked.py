@@ -1,7 +1,7 @@
 """Texts with hidden pieces in batches, what fills them, and how well: the values of pretrain."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -137,16 +137,21 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class MaskedTally(Columns):
-    told: list[Told] = field(default_factory=list)
+    vocabulary: str
+    """Its digest."""
+    seen: list[int]
+    """A checksum of what was seen of each example."""
+    told: list[Told]
 
     @property
     def n_tokens(self) -> int:
         return sum(one.masked for one in self.told)
 
     @property
-    def truth(self) -> list[tuple[int, int]]:
-        """What another vocabulary hides is something else."""
-        return [(one.masked, one.pairs) for one in self.told]
+    def truth(self) -> list[tuple[str, int, int]]:
+        """What another vocabulary hides is something else, and so is what was hidden elsewhere."""
+        asked = zip(self.seen, self.told, strict=True)
+        return [(self.vocabulary, seen, one.masked) for seen, one in asked]
 
     def weighed(self, weights_RN: Floats) -> Scores:
         """Without pairs there is nothing to say about what follows."""

@@ -18,7 +18,7 @@ from regard.data.sample import sampled
 from regard.data.source import Row
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import DataError, RecipeError, did_you_mean, quoted
+from regard.errors import DataError, RecipeError, did_you_mean, quoted, shown
 from regard.models.dims import Dims
 from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
@@ -46,6 +46,7 @@ class Multilabel:
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     metric = "micro_f1"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "labels"
 
@@ -104,10 +105,10 @@ class Multilabel:
             raise RecipeError(f"{next(iter(changes))}: such a model has no such setting; it has threshold")
         try:
             wanted = float(threshold)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             wanted = 0.0
         if not 0 < wanted < 1:
-            raise RecipeError(f"threshold: {threshold!r} should be a number above 0 and below 1")
+            raise RecipeError(f"threshold: {shown(threshold)} should be a number above 0 and below 1")
         config = self.config.model_copy(update={"threshold": wanted})
         own = None if self.weights_C is None else self.weights_C.tolist()
         return type(self)(config, self.tokenizer, self.labels, own)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
+from zlib import crc32
 
 import numpy as np
 import torch
@@ -89,6 +90,7 @@ class Pretrain:
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("bert_pretraining",)
     metric = "mlm_accuracy"
+    unusable: ClassVar[str] = "empty"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "filled"
 
@@ -213,7 +215,8 @@ class Pretrain:
             (scores_B2.argmax(-1) == batch.follows_B).int().tolist(),
             strict=True,
         )
-        return MaskedTally([Told(*row) for row in rows])
+        seen = [crc32(example.tokens.tobytes()) for example in batch.examples]
+        return MaskedTally(self.tokenizer.digest, seen, [Told(*row) for row in rows])
 
     def samples(
         self, model: nn.Module, examples: Sequence[Masked], device: torch.device

@@ -10,6 +10,8 @@ from regard.metrics.text import BleuTokenizer, Counts, bleu, counted_of_many, sc
 from regard.metrics.variety import distinct
 from regard.tasks.shared import Columns
 
+BY_PIECE = ("loss", "probability", "perplexity")
+
 
 @dataclass(frozen=True)
 class ReplyTally(Columns):
@@ -18,6 +20,8 @@ class ReplyTally(Columns):
     """
 
     tokenize: BleuTokenizer
+    vocabulary: str
+    """Its digest."""
     replies: list[str]
     nats: list[float]
     tokens: list[int]
@@ -30,6 +34,7 @@ class ReplyTally(Columns):
     def of(
         cls,
         tokenize: BleuTokenizer,
+        vocabulary: str,
         replies: list[str],
         nats: list[float],
         tokens: list[int],
@@ -38,7 +43,7 @@ class ReplyTally(Columns):
     ) -> "ReplyTally":
         counts = counted_of_many(bleu(tokenize), said, [own or [""] for own in references])
         counts = [own if known else [0] * len(own) for own, known in zip(counts, references, strict=True)]
-        return cls(tokenize, replies, nats, tokens, said, references, counts)
+        return cls(tokenize, vocabulary, replies, nats, tokens, said, references, counts)
 
     @property
     def n_tokens(self) -> int:
@@ -51,7 +56,7 @@ class ReplyTally(Columns):
     def weighed(self, weights_RN: Floats) -> Scores:
         nats_R, tokens_R = (weights_RN @ np.array([self.nats, self.tokens]).T).T
         cost = foretold(nats_R, tokens_R, tokens_R)
-        shown = {name: cost[name] for name in ("loss", "probability", "perplexity")}
+        shown = {name: cost[name] for name in BY_PIECE}
         return shown | {"bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64))}
 
     def metrics(self) -> dict[str, float]:
@@ -63,8 +68,10 @@ class ReplyTally(Columns):
         return [text for text, known in zip(self.said, self.references, strict=True) if known]
 
     def signatures(self) -> dict[str, str]:
+        """What pieces cost depends on what the pieces are."""
         numbers = sorted({len(own) for own in self.references if own})
-        return {"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {}
+        by_piece = dict.fromkeys(BY_PIECE, f"pieces of the vocabulary {self.vocabulary}")
+        return by_piece | ({"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {})
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """How varied the replies are, beside what people said."""

@@ -54,8 +54,14 @@ class Sentences(Padded):
     examples: tuple[Sentence, ...]
 
     @property
+    def legal_BN(self) -> Tensor:
+        """The words of sentences whose tags can be told; the others would cost without end."""
+        illegal_B = torch.tensor([example.illegal for example in self.examples], device=self.keep_BN.device)
+        return self.keep_BN & ~illegal_B[:, None]
+
+    @property
     def counts(self) -> dict[str, int]:
-        return {"words": int(self.keep_BN.sum())}
+        return {"words": int(self.legal_BN.sum())}
 
     @classmethod
     def of(cls, examples: Sequence[Sentence], max_length: int, marks: Marks) -> Self:

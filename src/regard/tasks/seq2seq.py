@@ -62,6 +62,7 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
     inputs: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
     metric: ClassVar[str]
+    unusable: ClassVar[str] = "empty or too long"
     input_ground: ClassVar[str] = "source"
     answer_ground: ClassVar[str] = "target"
     learns_from_cut: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Stretches of text in batches, what continues them, and what they cost: the values of language_model."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -74,24 +74,30 @@ class Continuation:
 
 @dataclass(frozen=True)
 class BlockTally(Columns):
-    """Of every block: what it cost, its tokens, its characters."""
+    """Of every block: what it cost, its tokens, its characters, and how many of the tokens are unknown."""
 
-    nats: list[float] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-    characters: list[int] = field(default_factory=list)
+    vocabulary: str
+    """Its digest."""
+    nats: list[float]
+    tokens: list[int]
+    characters: list[int]
+    unknown: list[int]
 
     @property
     def n_tokens(self) -> int:
         return sum(self.tokens)
 
     @property
-    def truth(self) -> list[tuple[int, int]]:
+    def truth(self) -> list[tuple[str, int, int]]:
         """Blocks of another vocabulary are other blocks."""
-        return list(zip(self.tokens, self.characters, strict=True))
+        return [(self.vocabulary, *of) for of in zip(self.tokens, self.characters, strict=True)]
 
     def weighed(self, weights_RN: Floats) -> Scores:
-        sums_R3 = weights_RN @ np.array([self.nats, self.tokens, self.characters]).T
-        return foretold(*sums_R3.T)
+        """With the share of unknown tokens where there are any: what they stand for was not foretold."""
+        sums_R4 = weights_RN @ np.array([self.nats, self.tokens, self.characters, self.unknown]).T
+        nats_R, tokens_R, characters_R, unknown_R = sums_R4.T
+        scores = foretold(nats_R, tokens_R, characters_R)
+        return scores | ({"unknown": 100 * unknown_R / tokens_R} if any(self.unknown) else {})
 
     def metrics(self) -> dict[str, float]:
         return plainly(self)

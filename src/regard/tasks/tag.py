@@ -21,7 +21,7 @@ from regard.data.sample import sampled
 from regard.data.source import Row, word_where
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted
+from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
 from regard.letters import JOINERS, MARK, outline
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
@@ -59,6 +59,7 @@ class Tag:
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
+    unusable: ClassVar[str] = "empty or illegally tagged"
     input_ground: ClassVar[str] = "text"
     answer_ground: ClassVar[str] = "answer"
 
@@ -115,8 +116,8 @@ class Tag:
         """A tagger does not search, but it may be told how to cut texts into words."""
         if changes:
             raise RecipeError(f"{next(iter(changes))}: a tagger has no such setting; it has split")
-        if split not in CUTS:
-            raise RecipeError(f"split: unknown {split!r}{did_you_mean(str(split), CUTS)}")
+        if not isinstance(split, str) or split not in CUTS:
+            raise RecipeError(f"split: unknown {shown(split)}{did_you_mean(shown(split), CUTS)}")
         return type(self)(self.config, self.tokenizer, self.names, split)  # type: ignore[arg-type]
 
     def save(self, folder: Path) -> None:
@@ -207,7 +208,7 @@ class Tag:
         return Sentences.of(examples, self.config.max_length, self.tokenizer.marks)
 
     def loss(self, model: nn.Module, batch: Sentences) -> Loss:
-        cost = model(batch.tokens_RT, batch.lengths_R, batch.at_BN, batch.keep_BN, batch.tags_BN)
+        cost = model(batch.tokens_RT, batch.lengths_R, batch.at_BN, batch.legal_BN, batch.tags_BN)
         return Loss({"words": Part(cost)}, shown={"words": cost.detach()})
 
     def measure(self, model: nn.Module, batch: Sentences, *, thorough: bool) -> TagTally:
@@ -296,7 +297,7 @@ def _illegal(scheme: str, row: Row, own: Sequence[str], fault: int) -> DataError
     after = own[fault] if fault < len(own) else "the end of the sentence"
     return DataError(
         f"{word_where(row, min(fault, len(own) - 1))}: {after} cannot stand after {before} in {scheme} tags; "
-        "mend them, or leave such sentences out with task.illegal=skip"
+        "mend them or take the sentence out of the file (training leaves it out with task.illegal=skip)"
     )
 
 

@@ -135,6 +135,8 @@ class Task(Protocol[Ex, Ba, Pr, Ta]):
     """Those of them that prediction needs."""
     models: ClassVar[tuple[str, ...]]
     """The kinds of model that can do it."""
+    unusable: ClassVar[str]
+    """What rows are that cannot be trained on."""
     input_ground: ClassVar[str]
     """The ground whose pieces `leave_out` leaves out."""
     answer_ground: ClassVar[str]

@@ -48,5 +48,5 @@ def evaluate(
         tally = tally.taken(np.argsort(order).tolist())
     if isinstance(tally, Priced):
         return tally.metrics(), tally
-    loss_sum = sum(losses[name] / counts[name] for name in losses)
+    loss_sum = sum(losses[name] / max(1, counts[name]) for name in losses)
     return {"loss": loss_sum, **tally.metrics()}, tally

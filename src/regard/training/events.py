@@ -22,6 +22,8 @@ class Prepared:
     run: Path
     n_train: int
     n_left_out: int
+    unusable: str
+    """What these are."""
     n_valid: int
     n_parameters: int
     n_learning: int

@@ -98,7 +98,7 @@ class ConsoleSink:
     def _prepared(self, event: Prepared) -> None:
         frozen = 0 < event.n_learning < event.n_parameters
         learning = f", of which {event.n_learning / 1e6:.2f} M learn," if frozen else ""
-        left_out = f" ({event.n_left_out:,} left out: empty or too long)" if event.n_left_out else ""
+        left_out = f" ({event.n_left_out:,} left out: {event.unusable})" if event.n_left_out else ""
         self._say(
             f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters{learning} on {event.device}\n"
             f"{event.n_train:,} training examples{left_out}, {event.n_valid:,} for validation; "
