@@ -14,6 +14,7 @@ from torch import nn
 import regard
 from berts import PIECES, SHAPES, TEXTS, their_tokenizer, written
 from export.made import labeller, retensored, texts
+from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.encoder import read_encoder
 from regard.errors import CheckpointError, RunError
 from regard.export import bert, export, hf_bert
@@ -197,6 +198,22 @@ def only_a_pickle(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
+def with_tokenizer(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        told = json.loads(path.read_text("utf-8"))
+        change(told)
+        path.write_text(json.dumps(told), "utf-8")
+
+    return edit
+
+
+def a_vocabulary_of_ours_with_a_pattern(folder: Path) -> None:
+    Tokenizer.train(TokenizerConfig(kind="word", min_frequency=1), TEXTS).save(folder / "tokenizer.json")
+    pattern = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": ""}
+    with_tokenizer(lambda told: told.update(normalizer=pattern))(folder)
+
+
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another model": (edited(model_type="roberta"), r"model_type 'roberta' is not one that regard has"),
@@ -221,6 +238,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         "a regression with 3 outputs; regard's models choose among",
     ),
     "labels alike": (edited(id2label={"0": "a", "1": "a", "2": "b"}), "choose among two labels or more"),
+    "endless words": (
+        with_tokenizer(lambda told: told["model"].update(max_input_chars_per_word=10**9)),
+        "max_input_chars_per_word is 1000000000, it should be 100",
+    ),
+    "a pattern": (a_vocabulary_of_ours_with_a_pattern, r"tokenizer\.json: its model is 'WordLevel', that of"),
     "task": (edited(regard_task={"beam": 1}), "beam: Extra inputs"),
     "too long": (
         edited(regard_task={"max_length": 30}),
