@@ -115,7 +115,7 @@ class Tag:
         """A tagger does not search, but it may be told how to cut texts into words."""
         if changes:
             raise RecipeError(f"{next(iter(changes))}: a tagger has no such setting; it has split")
-        if split not in CUTS:
+        if split not in list(CUTS):
             raise RecipeError(f"split: unknown {split!r}{did_you_mean(str(split), CUTS)}")
         return type(self)(self.config, self.tokenizer, self.names, split)  # type: ignore[arg-type]
 
@@ -136,7 +136,7 @@ class Tag:
             isinstance(names, list)
             and all(isinstance(name, str) and name and not UNDECODED.search(name) for name in names)
             and len(set(names)) == len(names) > 1
-            and split in CUTS
+            and split in list(CUTS)
         ):
             raise CheckpointError(
                 f"{path}: should hold at least two tags, all different, and how texts are split"
