@@ -77,10 +77,19 @@ def test_a_damaged_encoder_is_said(tmp_path: Path) -> None:
     import_folder(tmp_path / "hf", tmp_path / "own")
     path = tmp_path / "own" / "config.json"
     told = json.loads(path.read_text())
+    sizes = told["encoder"]
     for change, sentence in (
         ({"encoder": {"kind": "bert", "d_ff": 0}}, r"config\.json: damaged \(.*d_ff"),
+        ({"encoder": "x"}, r"config\.json: damaged \(encoder: "),
         ({"max_length": 0}, r"config\.json: damaged \(max_length: Input should be greater than 0"),
-        ({"encoder": told["encoder"] | {"d_ff": 5}}, r"tensor .*ff.* has shape"),
+        ({"max_length": 30}, "its encoder has 31 positions, but texts may have 32 pieces and marks"),
+        ({"pooler": 7}, r"config\.json: damaged \(pooler: Input should be a valid boolean"),
+        ({"encoder": sizes | {"d_ff": 5}}, r"tensor .*ff.* has shape"),
+        ({"encoder": sizes | {"max_positions": 10**9}}, r"model\.safetensors: holds \d+ bytes, .* needs"),
+        ({"encoder": sizes | {"d_model": 10**6}}, r"model\.safetensors: holds \d+ bytes, .* needs"),
+        ({"encoder": sizes | {"d_model": 2 * 10**9}}, "its encoder is beyond any machine"),
+        ({"format_version": 99}, r"written by a newer regard \(format 99, this one reads 1\); upgrade"),
+        ({"format_version": "x"}, r"config\.json: made by another tool, not by regard"),
     ):
         path.write_text(json.dumps(told | change))
         with pytest.raises(CheckpointError, match=sentence):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import PositiveInt, TypeAdapter, ValidationError
+from pydantic import BaseModel, PositiveInt, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -21,8 +21,8 @@ from regard.export.tensors import WEIGHTS
 from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
 from regard.models.height import MARKS
-from regard.models.outline import unfilled
-from regard.store import FORMAT_VERSION, load_model, read_json, write_json
+from regard.models.outline import positions, unfilled
+from regard.store import FORMAT_VERSION, check_format, check_size, load_model, read_json, write_json
 from regard.training.checkpoint import load_weights
 
 PART = "encoder."
@@ -93,20 +93,38 @@ def of_bert(folder: Path, found: bert.Folder) -> Encoder:
     return Encoder(folder, found.config, found.tokenizer, found.tensors, weights, found.max_length)
 
 
+class _Alone(BaseModel):
+    """What `save` tells in config.json."""
+
+    encoder: EncoderConfig
+    pooler: bool = False
+    max_length: PositiveInt
+
+
 def _alone(folder: Path, told: dict[str, Any]) -> Encoder:
+    check_format(folder, told, "encoder")
+    path = folder / "config.json"
     try:
-        config: EncoderConfig = TypeAdapter(EncoderConfig).validate_python(told["encoder"])
-        max_length = TypeAdapter(PositiveInt).validate_python(told.get("max_length"))
+        found = _Alone.model_validate(told)
     except ValidationError as error:
         fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"])) or "max_length"
-        raise CheckpointError(f"{folder / 'config.json'}: damaged ({where}: {fault['msg']})") from error
-    tokenizer = Tokenizer.load(folder / "tokenizer.json")
-    parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
-    if told.get("pooler"):
-        parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
+        where = ".".join(map(str, fault["loc"]))
+        raise CheckpointError(f"{path}: damaged ({where}: {fault['msg']})") from error
+    config, tokenizer = found.encoder, Tokenizer.load(folder / "tokenizer.json")
+    most, needed = positions(config), found.max_length + len(tokenizer.framed(()))
+    if most is not None and most < needed:
+        raise CheckpointError(
+            f"{path}: damaged, its encoder has {most} positions, but texts may have {needed} pieces and marks"
+        )
+    try:
+        parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
+        if found.pooler:
+            parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
+    except RuntimeError as error:  # sizes whose product is no number of bytes
+        raise CheckpointError(f"{path}: damaged, its encoder is beyond any machine ({error})") from error
+    check_size(folder / WEIGHTS, parts)
     load_weights(folder / WEIGHTS, parts.to_empty(device="cpu"))
-    return Encoder(folder, config, tokenizer, parts.state_dict(), folder / WEIGHTS, max_length)
+    return Encoder(folder, config, tokenizer, parts.state_dict(), folder / WEIGHTS, found.max_length)
 
 
 def _of_run(folder: Path) -> Encoder:

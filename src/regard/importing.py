@@ -1,5 +1,6 @@
 """Import: a folder of Hugging Face as one of ours: a translator, a GPT-2, a BERT with its head or without."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 
 from regard.config import first_fault
 from regard.encoder import of_bert
-from regard.errors import CheckpointError, RunError
+from regard.errors import CheckpointError, RunError, quoted
 from regard.export import bert, foreign, gpt2
 from regard.export.tensors import WEIGHTS
 from regard.models import AnswererConfig, ClassifierConfig, ModelConfig, TaggerConfig
@@ -37,8 +38,13 @@ BERTS: dict[str, Any] = {
 }
 
 
-def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
-    """What it is asked if it answers by itself; nothing if it is an encoder that something can begin with."""
+def import_folder(
+    folder: Path, out: Path, tell: Callable[[str], None] = lambda remark: None
+) -> tuple[str, ...]:
+    """What it is asked if it answers by itself; nothing if it is an encoder that something can begin with.
+
+    `tell` hears what is odd about the folder, though it can be read.
+    """
     if out.exists() or out.is_symlink():
         raise RunError(f"{out}: already exists; choose another")
     path = folder / "config.json"
@@ -49,16 +55,27 @@ def import_folder(folder: Path, out: Path) -> tuple[str, ...]:
         raise RunError(f"{folder}: is one of regard's already; use it as it is")
     model_type = told.get("model_type")
     if model_type == gpt2.MODEL_TYPE:
-        _save_gpt(path, gpt2.read(folder), out)
+        gpt = gpt2.read(folder)
+        _save_gpt(path, gpt, out)
+        _tell_rows(folder, gpt, tell)
         return LanguageModel.inputs
     if model_type != bert.MODEL_TYPE:
         return foreign.import_folder(folder, out)
     found = bert.read(folder)
     if found.task is None:
         of_bert(folder, found).save(out)
-        return ()
-    _save_bert(path, found, found.task, out)
-    return TASKS[found.task].inputs
+    else:
+        _save_bert(path, found, found.task, out)
+    _tell_rows(folder, found, tell)
+    return TASKS[found.task].inputs if found.task else ()
+
+
+def _tell_rows(folder: Path, found: bert.Folder | gpt2.Folder, tell: Callable[[str], None]) -> None:
+    if spare := found.n_rows - len(found.tokenizer):
+        tell(
+            f"{folder}: {spare:,} of {found.n_rows:,} rows of the model have no piece in the vocabulary and "
+            "are left out; if they are many, is the vocabulary truncated?"
+        )
 
 
 def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
@@ -103,11 +120,19 @@ def _task(path: Path, found: bert.Folder, kind: str, config: Any) -> AnyTask:
     labels = found.labels
     problem = found.told.get("problem_type") or bert.ONE_LABEL
     known = problem in (bert.ONE_LABEL, bert.SEVERAL_LABELS)
-    if not known or len(set(labels)) != len(labels) or len(labels) < 2 or not all(labels):
+    if not known or len(labels) < 2:
         raise CheckpointError(
             f"{path}: a {problem} with {len(labels)} outputs; regard's models choose among two labels or "
-            "more, all different (its encoder can still be used with model.init_from)"
+            "more (its encoder can still be used with model.init_from)"
         )
+    seen: set[str] = set()
+    for place, label in enumerate(labels):
+        if not label or label in seen:
+            raise CheckpointError(
+                f"{path}: the label of output {place} is {quoted(label)}, which "
+                f"{'another has too' if label else 'is no name'}; give each its own in id2label"
+            )
+        seen.add(label)
     if kind == "tag":
         split: Any = "signs" if config.split == "auto" else config.split
         return Tag(config, found.tokenizer, labels, split)

@@ -84,15 +84,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
             f"{folder}: an encoder alone, which answers nothing; embed texts with regard predict --embed, or "
             "begin a training with model.init_from"
         )
-    if not isinstance(config.get("format_version"), int) or "task" not in config:
-        raise CheckpointError(
-            f"{folder / 'config.json'}: made by another tool, not by regard; train one here"
-        )
-    if config["format_version"] > FORMAT_VERSION:
-        raise CheckpointError(
-            f"{folder}: written by a newer regard (format {config['format_version']}, this one reads "
-            f"{FORMAT_VERSION}); upgrade regard"
-        )
+    check_format(folder, config, "task")
     try:
         task_config: TaskConfig = TypeAdapter(TaskConfig).validate_python(config["task"])
         model_config: ModelConfig = TypeAdapter(ModelConfig).validate_python(config["model"])
@@ -122,10 +114,24 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         model = outline(model_config, task.dims)
     except RecipeError as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({error})") from error
-    _check_size(folder / "model.safetensors", model)
+    check_size(folder / "model.safetensors", model)
     model = model.to_empty(device="cpu")
     load_weights(folder / "model.safetensors", model)
     return task, task_config, model.eval(), model_config, _metrics(folder / "metrics.json")
+
+
+def check_format(folder: Path, config: dict[str, Any], what: str) -> None:
+    """Whether this regard can read what a config.json says of its task, or of its encoder."""
+    version = config.get("format_version")
+    if not isinstance(version, int) or what not in config:
+        raise CheckpointError(
+            f"{folder / 'config.json'}: made by another tool, not by regard; train one here"
+        )
+    if version > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{folder}: written by a newer regard (format {version}, this one reads {FORMAT_VERSION}); "
+            "upgrade regard"
+        )
 
 
 def _apart(one: Dims, other: Dims) -> list[str]:
@@ -156,7 +162,7 @@ def _is_range(value: Any) -> bool:
     return isinstance(value, list) and [isinstance(end, int | float) for end in value] == [True, True]
 
 
-def _check_size(path: Path, model: nn.Module) -> None:
+def check_size(path: Path, model: nn.Module) -> None:
     """A config that asks for more than the file holds is refused before anything is allocated."""
     if not path.is_file():
         raise CheckpointError(f"{path}: the weights are missing; copy the whole model folder")

@@ -193,7 +193,7 @@ def test_damaged_files_are_refused(kind: Kind, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     TOKENIZERS[kind].save(path)
     path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(CheckpointError, match=r"tokenizer\.json: not a tokenizer\.json, or a damaged one"):
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: cannot be read as JSON .*; is it truncated"):
         Tokenizer.load(path)
 
 
@@ -202,7 +202,7 @@ def test_a_missing_unknown_piece_is_found_at_once(kind: Kind, tmp_path: Path) ->
     path = tmp_path / "tokenizer.json"
     TOKENIZERS[kind].save(path)
     damage_of(path, '"unk_token": "<unk>"', '"unk_token": "<other>"')
-    with pytest.raises(CheckpointError, match="damaged one"):
+    with pytest.raises(CheckpointError, match="not one of regard"):
         Tokenizer.load(path)
 
 
@@ -230,7 +230,7 @@ def test_ids_with_gaps_are_refused(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["word"]
     tokenizer.save(path)
     damage_of(path, f": {len(tokenizer) - 1}\n", f": {len(tokenizer) + 5}\n")
-    with pytest.raises(CheckpointError, match="not one of regard"):
+    with pytest.raises(CheckpointError, match="its pieces are not numbered 0, 1, 2"):
         Tokenizer.load(path)
 
 

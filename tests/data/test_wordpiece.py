@@ -139,6 +139,14 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         edited(lambda it: it["model"].update(max_input_chars_per_word=10**9)),
         "max_input_chars_per_word is 1000000000",
     ),
+    "yes for a number": (
+        edited(lambda it: it["model"].update(max_input_chars_per_word=True)),
+        "max_input_chars_per_word is True, it should be 100",
+    ),
+    "half a character": (
+        edited(lambda it: it["model"]["vocab"].update({"\ud800": len(PIECES)})),
+        r"the piece '\\ud800' holds half of a surrogate pair",
+    ),
     "odd cleaning": (edited(lambda it: it["normalizer"].update(lowercase="x")), "lowercase is 'x'"),
     "missing": (Path.unlink, r"missing, and there is no vocab\.txt"),
 }

@@ -14,6 +14,7 @@ from torch import nn
 import regard
 from berts import PIECES, SHAPES, TEXTS, their_tokenizer, written
 from export.made import labeller, retensored, texts
+from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.encoder import read_encoder
 from regard.errors import CheckpointError, RunError
 from regard.export import bert, export, hf_bert
@@ -22,6 +23,7 @@ from tiny import classifier
 
 HEADS = ("BertModel", "BertForMaskedLM", "BertForPreTraining", "BertForTokenClassification")
 LABELS = {"id2label": {0: "no", 1: "yes", 2: "perhaps"}}
+POSITIONS = "bert.embeddings.position_embeddings.weight"
 
 
 def their_batch(folder: Path, asked: list[str] | list[tuple[str, str]]) -> dict[str, Any]:
@@ -147,6 +149,29 @@ def test_a_bert_with_a_vocabulary_of_ours_leaves_and_comes_back(tmp_path: Path) 
         assert torch.equal(back.model.state_dict()[name], tensor)
 
 
+def test_a_vocabulary_of_ours_leaves_room_for_two_marks(tmp_path: Path) -> None:
+    """As every model folder with a BERT does, whatever marks it has."""
+    config = classifier("bert", "pooler", max_positions=300)
+    task, model = labeller(config)
+    export(task, model, config, tmp_path / "out", "hf", texts())
+    edited(max_position_embeddings=32, regard_task=None)(tmp_path / "out")
+    retensored(lambda it: it.update({POSITIONS: it[POSITIONS][:32].clone()}))(tmp_path / "out")
+    import_folder(tmp_path / "out", tmp_path / "own")
+    assert regard.load(tmp_path / "own", device="cpu").task_config.max_length == 30
+    assert read_encoder(tmp_path / "out").max_length == 30
+
+
+@pytest.mark.parametrize("more", [0, 5])
+def test_rows_without_a_piece_are_told(tmp_path: Path, more: int) -> None:
+    written(tmp_path / "hf", vocab_size=len(PIECES) + more)
+    remarks: list[str] = []
+    import_folder(tmp_path / "hf", tmp_path / "own", remarks.append)
+    expected = [
+        f"{tmp_path / 'hf'}: 5 of {len(PIECES) + 5} rows of the model have no piece in the vocabulary"
+    ]
+    assert [remark.split(" and are left out")[0] for remark in remarks] == (expected if more else [])
+
+
 @pytest.mark.parametrize(
     ("kind", "pooling", "sentence"),
     [
@@ -197,6 +222,22 @@ def only_a_pickle(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
+def with_tokenizer(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        told = json.loads(path.read_text("utf-8"))
+        change(told)
+        path.write_text(json.dumps(told), "utf-8")
+
+    return edit
+
+
+def a_vocabulary_of_ours_with_a_pattern(folder: Path) -> None:
+    Tokenizer.train(TokenizerConfig(kind="word", min_frequency=1), TEXTS).save(folder / "tokenizer.json")
+    pattern = {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": ""}
+    with_tokenizer(lambda told: told.update(normalizer=pattern))(folder)
+
+
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another model": (edited(model_type="roberta"), r"model_type 'roberta' is not one that regard has"),
@@ -220,7 +261,19 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         edited(problem_type="regression"),
         "a regression with 3 outputs; regard's models choose among",
     ),
-    "labels alike": (edited(id2label={"0": "a", "1": "a", "2": "b"}), "choose among two labels or more"),
+    "labels alike": (
+        edited(id2label={"0": "a", "1": "b", "2": "a"}),
+        "the label of output 2 is 'a', which another has too; give each its own in id2label",
+    ),
+    "a label without a name": (
+        edited(id2label={"0": "a", "1": "", "2": "b"}),
+        "the label of output 1 is '', which is no name; give each its own in id2label",
+    ),
+    "endless words": (
+        with_tokenizer(lambda told: told["model"].update(max_input_chars_per_word=10**9)),
+        "max_input_chars_per_word is 1000000000, it should be 100",
+    ),
+    "a pattern": (a_vocabulary_of_ours_with_a_pattern, r"tokenizer\.json: its model is 'WordLevel', that of"),
     "task": (edited(regard_task={"beam": 1}), "beam: Extra inputs"),
     "too long": (
         edited(regard_task={"max_length": 30}),
@@ -229,6 +282,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "truncated": (truncated, r"model\.safetensors: not a readable safetensors file"),
     "a pickle by that name": (a_pickle, r"model\.safetensors: not a readable safetensors file"),
     "a pickle": (only_a_pickle, r"missing; weights in another format \(pickle\) are not read"),
+    "in several files": (
+        lambda folder: (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors"),
+        "missing, the weights are in several files; save them as one",
+    ),
     "a tensor less": (retensored(lambda it: it.pop(QUERY)), r"tensor encoder.layer.1.\S+ is missing"),
     "a tensor more": (
         retensored(lambda it: it.update(x=torch.ones(3))),
@@ -254,7 +311,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         "numbers that are not finite",
     ),
     "not finite": (retensored(lambda it: it[QUERY].fill_(torch.nan)), "numbers that are not finite"),
-    "integers": (retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})), "that are not finite"),
+    "integers": (
+        retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})),
+        "query.weight holds int32; weights are floating-point numbers",
+    ),
     "no head": (
         retensored(lambda it: [it.pop(f"classifier.{kind}") for kind in ("weight", "bias")]),
         "single_label_classification with 0 outputs",

@@ -71,6 +71,14 @@ def test_logits_and_continuations_are_theirs(tmp_path: Path, shape: dict[str, An
         )
 
 
+def test_rows_without_a_piece_are_told(tmp_path: Path) -> None:
+    written(tmp_path / "hf", more_rows=5)
+    remarks: list[str] = []
+    import_folder(tmp_path / "hf", tmp_path / "own", remarks.append)
+    (remark,) = remarks
+    assert "hf: 5 of 336 rows of the model have no piece in the vocabulary and are left out" in remark
+
+
 def test_probabilities_are_theirs(tmp_path: Path) -> None:
     """Of a text's every piece but the first, and bits of its every character."""
     model = written(tmp_path / "hf", n_positions=300)
@@ -333,7 +341,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         r"has shape \(42, 14\), config.json asks for \(14, 42\)",
     ),
     "not finite": (retensored(lambda it: it[QKV].fill_(torch.nan)), "numbers that are not finite"),
-    "integers": (retensored(lambda it: it.update({QKV: torch.ones(14, 42).int()})), "that are not finite"),
+    "integers": (retensored(lambda it: it.update({QKV: torch.ones(14, 42).int()})), "weight holds int32"),
     "damaged merges": (
         lambda folder: (folder / "tokenizer.json").write_text(
             (folder / "tokenizer.json").read_text("utf-8").replace('"merges": [', '"merges": [["a", "ÿ"],'),

@@ -154,9 +154,13 @@ HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
     "tags alike": (
         "tag",
         {"id2label": {"0": "O", "1": "O", "2": "B"}},
-        "with 3 outputs; regard's models choose among two labels or more, all different",
+        "the label of output 1 is 'O', which another has too; give each its own in id2label",
     ),
-    "a tag without a name": ("tag", {"id2label": {"0": "", "1": "O", "2": "B"}}, "with 3 outputs"),
+    "a tag without a name": (
+        "tag",
+        {"id2label": {"0": "", "1": "O", "2": "B"}},
+        "output 0 is '', which is no",
+    ),
     "another task": (
         "multilabel",
         {"regard_task": {"kind": "classify"}},

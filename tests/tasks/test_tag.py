@@ -235,7 +235,14 @@ def test_comes_back_from_disk(task: Tag, tmp_path: Path) -> None:
     assert (loaded.names, loaded.split, loaded.dims) == (task.names, task.split, task.dims)
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"tags": ["O"], "split": "signs"}', "[1, 2]", "null"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{}", "[1, 2]", "null"),
+        '{"tags": ["O"], "split": "signs"}',
+        '{"tags": ["O", "X"], "split": ["signs"]}',
+    ],
+)
 def test_damaged_tags_are_said(task: Tag, tmp_path: Path, content: str) -> None:
     task.save(tmp_path)
     (tmp_path / "tags.json").write_text(content)

@@ -20,7 +20,7 @@ def import_(
     from regard.importing import import_folder
     from regard.tasks.task import typed
 
-    inputs = import_folder(folder, out)
+    inputs = import_folder(folder, out, lambda remark: console.line(remark, "dim", console=console.ERR))
     console.line(f"wrote {out}")
     if inputs:
         console.line(f"  regard predict {out} {typed(inputs)}")

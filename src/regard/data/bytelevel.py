@@ -65,7 +65,7 @@ def read_bytelevel(folder: Path) -> hf.Tokenizer:
     _refuse_additions(folder / "tokenizer_config.json")
     path, pieces = folder / "tokenizer.json", folder / "vocab.json"
     if path.is_file():
-        return _from_json(path)
+        return rebuilt(path, read_object(path))
     if pieces.is_file():
         lines = read_text(folder / "merges.txt").splitlines()
         lines = lines[1:] if lines and lines[0].startswith("#version") else lines
@@ -81,8 +81,8 @@ def _refuse_additions(path: Path) -> None:
             raise CheckpointError(f"{path}: {name} is {told[name]!r}, a GPT-2 adds nothing to a text")
 
 
-def _from_json(path: Path) -> hf.Tokenizer:
-    content = read_object(path)
+def rebuilt(path: Path, content: dict[str, Any]) -> hf.Tokenizer:
+    """Of what a tokenizer.json holds."""
     model, cut, cleaned = (content.get(part) for part in ("model", "pre_tokenizer", "normalizer"))
     for part, found, wanted in (("model", model, "BPE"), ("pre_tokenizer", cut, "ByteLevel")):
         kind = found.get("type") if isinstance(found, dict) else found

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.errors import CheckpointError
+from regard.data.lines import UNDECODED
+from regard.errors import CheckpointError, quoted
 
 MAX_FILE_BYTES = 128 * 2**20
 
@@ -46,6 +47,8 @@ def numbered(path: Path, vocabulary: Any) -> dict[str, int]:
         raise CheckpointError(f"{path}: its vocabulary is not a list of pieces with their numbers")
     if sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise CheckpointError(f"{path}: its pieces are not numbered 0, 1, 2 …, or some occur twice")
+    if broken := [piece for piece in vocabulary if UNDECODED.search(piece)]:
+        raise CheckpointError(f"{path}: the piece {quoted(broken[0])} holds half of a surrogate pair")
     return vocabulary
 
 

@@ -4,20 +4,19 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import tokenizers as hf
-from tokenizers import models, normalizers, pre_tokenizers
+from tokenizers import models
 
-from regard.data import bytelevel, wordpiece
-from regard.data.foreign import read_bytes
+from regard.data import bytelevel, own, wordpiece
+from regard.data.foreign import read_object
 from regard.data.vocabulary import (
     BOS,
     BYTES,
     EOS,
     FIRST_BYTE,
     PAD,
-    SPECIALS,
     UNK,
     TokenizerConfig,
     learn,
@@ -26,11 +25,8 @@ from regard.data.vocabulary import (
 )
 from regard.data.words import Words
 from regard.data.writing import UNKNOWN, cuts_at_spaces
-from regard.errors import CheckpointError
 
 __all__ = ["BOS", "EOS", "OWN", "PAD", "UNK", "Encoded", "Marks", "Tokenizer", "TokenizerConfig"]
-
-UNSEEN = "\U000103d5"  # OLD PERSIAN NUMBER HUNDRED
 
 
 class Encoded(NamedTuple):
@@ -83,15 +79,18 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        return cls.parsed(read_bytes(path), path)
+        return cls.rebuilt(path, read_object(path))
 
     @classmethod
-    def parsed(cls, content: bytes, path: Path) -> Self:
-        """What stands in a tokenizer.json; `path` is where it came from."""
-        inner = _parsed(content, path)
-        if not (_is_ours(inner) or _is_berts(inner) or _is_gpt2s(inner)):
-            raise CheckpointError(f"{path}: a tokenizer, but not one of regard; train it here or convert it")
-        return cls(inner)
+    def rebuilt(cls, path: Path, told: dict[str, Any]) -> Self:
+        """Of what a tokenizer.json says; nothing runs in it that regard would not have put there."""
+        match told:
+            case {"model": {"type": "WordPiece", "unk_token": wordpiece.UNKNOWN}}:
+                return cls(wordpiece.rebuilt(path, told))
+            case {"pre_tokenizer": {"type": "ByteLevel"}}:
+                return cls(bytelevel.rebuilt(path, told))
+            case _:
+                return cls(own.rebuilt(path, told))
 
     @classmethod
     def of_bert(cls, folder: Path) -> Self:
@@ -210,52 +209,10 @@ def _marks(inner: hf.Tokenizer) -> Marks:
     if bytelevel.is_assembled(inner):
         end = inner.get_vocab()[bytelevel.END]
         return Marks((), end, end, frozenset((end,)))  # nothing is unknown, and GPT-2 calls its end so
-    if not _is_berts(inner):
+    if not (isinstance(inner.model, models.WordPiece) and inner.model.unk_token == wordpiece.UNKNOWN):
         return OWN
     ids = inner.get_vocab()
     pad, unknown, begin, end = (ids[mark] for mark in wordpiece.NEEDED)
     mask = ids.get(wordpiece.MASK)
     unspoken = frozenset((pad, begin, end)) | ({mask} if mask is not None else set())
     return Marks((begin,), end, unknown, unspoken, mask)
-
-
-def _is_ours(inner: hf.Tokenizer) -> bool:
-    return tuple(map(inner.id_to_token, range(len(SPECIALS)))) == SPECIALS and _is_plain(inner)
-
-
-def _is_berts(inner: hf.Tokenizer) -> bool:
-    """As `wordpiece` makes it."""
-    return (
-        isinstance(inner.model, models.WordPiece)
-        and inner.id_to_token(UNK) != UNKNOWN
-        and None not in map(inner.token_to_id, wordpiece.NEEDED)
-        and isinstance(inner.normalizer, normalizers.BertNormalizer)
-        and isinstance(inner.pre_tokenizer, pre_tokenizers.BertPreTokenizer)
-        and _is_plain(inner)
-    )
-
-
-def _is_gpt2s(inner: hf.Tokenizer) -> bool:
-    """As `bytelevel` makes it."""
-    return (
-        bytelevel.is_assembled(inner)
-        and set().union(*inner.get_vocab()) <= bytelevel.LETTERS.keys()
-        and _is_plain(inner)
-    )
-
-
-def _is_plain(inner: hf.Tokenizer) -> bool:
-    """Nothing that a text could trigger, and ids without gaps, as an embedding needs them."""
-    names = inner.get_vocab()
-    return sorted(names.values()) == list(range(len(names))) and not (
-        inner.get_added_tokens_decoder() or inner.truncation or inner.padding
-    )
-
-
-def _parsed(content: bytes, path: Path) -> hf.Tokenizer:
-    try:
-        inner = hf.Tokenizer.from_buffer(content)
-        inner.encode(UNSEEN)  # some damage shows only at the first unknown character
-    except Exception as error:  # the library has no class of its own for this
-        raise CheckpointError(f"{path}: not a tokenizer.json, or a damaged one ({error})") from error
-    return inner

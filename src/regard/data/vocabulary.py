@@ -7,7 +7,7 @@ text can end its own sentence. Characters too rare to learn are spelt in bytes (
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -24,6 +24,14 @@ PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", UNKNOWN, "<s>", "</s>")
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 FIRST_BYTE = len(SPECIALS)
+MODELS: dict[Kind, Callable[..., models.Model]] = {
+    "bpe": partial(models.BPE, unk_token=UNKNOWN, byte_fallback=True),
+    "unigram": partial(models.Unigram, unk_id=UNK, byte_fallback=True),
+    "wordpiece": partial(models.WordPiece, unk_token=UNKNOWN),
+    "char": partial(models.WordLevel, unk_token=UNKNOWN),
+    "word": partial(models.WordLevel, unk_token=UNKNOWN),
+}
+"""Which take pieces, with their ids or (unigram) their scores, and (bpe) what is merged."""
 
 
 class TokenizerConfig(Config):
@@ -97,7 +105,7 @@ def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
             model = _learn_unigram(config, workshop, _without_rare(config, texts))
         case "wordpiece":
             pieces = _learn_wordpiece(config, workshop, _without_rare(config, texts), SPECIALS, UNKNOWN)
-            model = models.WordPiece(pieces, unk_token=UNKNOWN)
+            model = MODELS["wordpiece"](pieces)
     return style(model)
 
 
@@ -120,14 +128,14 @@ def _learn_words(config: TokenizerConfig, workshop: Tokenizer, texts: list[str])
     words = sorted(counts.keys() - set(config.fixed), key=lambda word: (-counts[word], word))
     names = [*config.fixed, *(word for word in words if counts[word] >= config.min_frequency)]
     vocab = {name: i for i, name in enumerate(names[: config.vocab_size])}
-    return models.WordLevel(vocab, unk_token=UNKNOWN)
+    return MODELS[config.kind](vocab)
 
 
 def _learn_bpe(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
     trainer = trainers.BpeTrainer(**_limits(config), special_tokens=list(config.fixed))
     found = _train(workshop, trainer, texts)
     merges = [(left, right) for left, right in found["merges"]]
-    return models.BPE(found["vocab"], merges, unk_token=UNKNOWN, byte_fallback=True)
+    return MODELS["bpe"](found["vocab"], merges)
 
 
 def _learn_unigram(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
@@ -135,7 +143,7 @@ def _learn_unigram(config: TokenizerConfig, workshop: Tokenizer, texts: list[str
     words = _count_words(workshop, texts)
     words[" "] += 1  # so that a space is never spelt in bytes
     pieces = learn_pieces(words, room, config.min_frequency)
-    return models.Unigram([*((name, 0.0) for name in config.fixed), *pieces], UNK, byte_fallback=True)
+    return MODELS["unigram"]([*((name, 0.0) for name in config.fixed), *pieces])
 
 
 def _learn_wordpiece(

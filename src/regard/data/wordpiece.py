@@ -27,14 +27,14 @@ def read_wordpiece(folder: Path) -> hf.Tokenizer:
     """Of tokenizer.json, or else of vocab.txt."""
     path = folder / "tokenizer.json"
     if path.is_file():
-        return _from_json(path)
+        return rebuilt(path, read_object(path))
     if (folder / "vocab.txt").is_file():
         return _from_list(folder / "vocab.txt")
     raise CheckpointError(f"{path}: missing, and there is no vocab.txt; is the folder complete?")
 
 
-def _from_json(path: Path) -> hf.Tokenizer:
-    content = read_object(path)
+def rebuilt(path: Path, content: dict[str, Any]) -> hf.Tokenizer:
+    """Of what a tokenizer.json holds."""
     for part, wanted in PARTS.items():
         found = content.get(part)
         kind = found.get("type") if isinstance(found, dict) else found
@@ -49,7 +49,7 @@ def _from_json(path: Path) -> hf.Tokenizer:
         if name not in known or vocabulary.get(name) != place:
             raise CheckpointError(f"{path}: adds {name!r} to the vocabulary, which regard cannot")
     longest = model.get("max_input_chars_per_word", LONGEST_WORD)
-    if not isinstance(longest, int) or not 0 < longest <= 10_000:
+    if type(longest) is not int or not 0 < longest <= 10_000:
         raise CheckpointError(f"{path}: max_input_chars_per_word is {longest!r}, it should be {LONGEST_WORD}")
     cleaning = {name: content["normalizer"].get(name, usual) for name, usual in CLEANING.items()}
     return _assembled(path, vocabulary, cleaning, longest)

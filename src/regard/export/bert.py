@@ -83,8 +83,10 @@ class Folder:
     """What the last map tells apart; none without it."""
     told: dict[str, Any]
     """config.json."""
+    n_rows: int
+    """Of its table of pieces, which may have more than there are pieces."""
     max_length: int
-    """Pieces of a text that fit between the marks, or fewer where sentence-transformers reads fewer."""
+    """Pieces of a text that fit between two marks, or fewer where sentence-transformers reads fewer."""
 
     @property
     def task(self) -> str | None:
@@ -125,19 +127,20 @@ def read(folder: Path) -> Folder:
     tensors = _tensors(folder / WEIGHTS, config, n_rows)
     tensors["encoder.embed.weight"] = tensors["encoder.embed.weight"][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
-    longest = _longest(folder, config) - len(tokenizer.framed(()))
-    return Folder(config, tokenizer, tensors, _labels(folder / "config.json", told, n_labels), told, longest)
+    labels = _labels(folder / "config.json", told, n_labels)
+    longest = _longest(folder, config.max_positions - 2, len(tokenizer.framed(())))
+    return Folder(config, tokenizer, tensors, labels, told, n_rows, longest)
 
 
-def _longest(folder: Path, config: BertConfig) -> int:
-    """Pieces and marks that are read."""
+def _longest(folder: Path, most: int, n_marks: int) -> int:
+    """Pieces that are read."""
     path = folder / "sentence_bert_config.json"
     told = read_json(path).get("max_seq_length") if path.is_file() else None
     if told is None:
-        return config.max_positions
+        return most
     if not isinstance(told, int) or told < 3:
         raise CheckpointError(f"{path}: max_seq_length is {told!r}, it should be a number of pieces")
-    return min(told, config.max_positions)
+    return min(told - n_marks, most)
 
 
 def _tokenizer(folder: Path) -> Tokenizer:

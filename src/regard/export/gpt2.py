@@ -61,6 +61,8 @@ class Folder:
     """By our names."""
     told: dict[str, Any]
     """config.json."""
+    n_rows: int
+    """Of its table of pieces, which may have more than there are pieces."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def read(folder: Path) -> Folder:
             f"{path}: eos_token_id is {end}, but the end of this vocabulary is {tokenizer.marks.end}"
         )
     tensors = _tensors(folder / WEIGHTS, config, len(tokenizer), n_rows)
-    return Folder(config, tokenizer, tensors, told)
+    return Folder(config, tokenizer, tensors, told, n_rows)
 
 
 def _several(end: Any) -> list[Any]:

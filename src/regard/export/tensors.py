@@ -29,7 +29,12 @@ class Opened:
 
     def tensor(self, name: str) -> Tensor:
         found: Tensor = self.file.get_tensor(self.names[name])
-        if not found.is_floating_point() or not torch.isfinite(found.float()).all():
+        if not found.is_floating_point():
+            kind = str(found.dtype).removeprefix("torch.")
+            raise CheckpointError(
+                f"{self.path}: tensor {name} holds {kind}; weights are floating-point numbers, save them so"
+            )
+        if not torch.isfinite(found.float()).all():
             raise CheckpointError(
                 f"{self.path}: tensor {name} holds numbers that are not finite; is it damaged?"
             )
@@ -40,6 +45,11 @@ class Opened:
 def opened(path: Path, plain: Callable[[str], str]) -> Iterator[Opened]:
     """`plain` takes off what names differ in from file to file."""
     if not path.is_file():
+        if any(path.parent.glob(f"{path.stem}-*{path.suffix}")):
+            raise CheckpointError(
+                f"{path}: missing, the weights are in several files; save them as one "
+                '(save_pretrained(…, max_shard_size="100GB"))'
+            )
         raise CheckpointError(
             f"{path}: missing; weights in another format (pickle) are not read, save them as safetensors"
         )

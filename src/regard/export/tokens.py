@@ -72,13 +72,13 @@ def read_tokenizer(path: Path) -> Tokenizer:
     if not _adds_only_marks(content.get("added_tokens")):
         raise CheckpointError(f"{path}: a tokenizer, but not one that regard exported")
     bare = content | dict.fromkeys(("post_processor", "truncation", "padding")) | {"added_tokens": []}
-    return Tokenizer.parsed(json.dumps(bare).encode(), path)
+    return Tokenizer.rebuilt(path, bare)
 
 
 def _adds_only_marks(added: Any) -> bool:
     """Other tools list the marks once more beside the vocabulary when they save."""
     return isinstance(added, list) and all(
-        isinstance(token, dict) and (token.get("id"), token.get("content")) in set(enumerate(SPECIALS))
+        isinstance(token, dict) and (token.get("id"), token.get("content")) in list(enumerate(SPECIALS))
         for token in added
     )
 

@@ -11,6 +11,7 @@ from regard.errors import RecipeError
 from regard.models import (
     BertConfig,
     BertPretrainingConfig,
+    EncoderConfig,
     EncodingConfig,
     GPTConfig,
     ModelConfig,
@@ -40,10 +41,13 @@ def places(config: ModelConfig) -> int | None:
     stack = config.encoder if isinstance(config, EncodingConfig) else config
     if isinstance(stack, BertConfig):
         return stack.max_positions - 1  # of which the first may be taken by a mark
-    stacked = TransformerConfig | TransformerEncoderConfig | GPTConfig
-    if isinstance(stack, stacked) and stack.position == "learned":
-        return stack.max_positions
-    return None
+    return positions(stack)
+
+
+def positions(stack: ModelConfig | EncoderConfig) -> int | None:
+    """How many it has learnt; None if it takes any number."""
+    learning = TransformerConfig | TransformerEncoderConfig | GPTConfig | BertConfig
+    return stack.max_positions if isinstance(stack, learning) and stack.position == "learned" else None
 
 
 class _Unfilled(TorchFunctionMode):

@@ -137,7 +137,7 @@ class Tag:
             isinstance(names, list)
             and all(isinstance(name, str) and name and not UNDECODED.search(name) for name in names)
             and len(set(names)) == len(names) > 1
-            and split in CUTS
+            and split in list(CUTS)
         ):
             raise CheckpointError(
                 f"{path}: should hold at least two tags, all different, and how texts are split"
