@@ -114,7 +114,12 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "sizes": ({"encoder": {"kind": "bert", "d_ff": 5}}, {}, r"model\.encoder\.d_ff is 5, .* has 17; leave"),
     "preset": ({"encoder": {"kind": "bert", "preset": "tiny"}}, {}, r"d_ff is 512, .* has 17; leave it out"),
     "vocabulary": ({}, {"tokenizer": {"vocab_size": 500}}, r"task\.tokenizer: the vocabulary is that of"),
-    "lengths": ({}, {"max_length": 30}, "room for 29 pieces and task.max_length is 30"),
+    "lengths": (
+        {},
+        {"max_length": 30},
+        r"^\S+/bert: max_positions leaves room for 29 pieces and task.max_length is 30",
+    ),
+    "layers": ({"freeze": 99}, {}, r"^\S+/bert: model\.freeze \(99\) is more than the \d+ layers"),
 }
 
 

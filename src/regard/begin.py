@@ -45,7 +45,7 @@ def settled(recipe: Recipe, begins: Found | None) -> Recipe:
     else:
         assert isinstance(model, EncodingConfig)
         told["model"]["encoder"] = _agreed(model, begins).model_dump(mode="json")
-    return Recipe.parse(told)
+    return Recipe.parse(told, str(begins.folder))
 
 
 def _agreed(model: EncodingConfig, begins: Found) -> EncoderConfig:

@@ -1,5 +1,6 @@
 """What every configuration is: frozen, strict, and written beside the class it configures."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,11 @@ class Config(BaseModel):
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ValueError(f"{str(value)[:12]}… is too large; the limit is {LARGEST}")
         return value
+
+
+def said(message: str) -> str:
+    """Pydantic's words about a value, without what it calls it: `should be greater than 0`."""
+    return re.sub(r"^(Value error, |\w+ (?=should ))", "", message)
 
 
 def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:

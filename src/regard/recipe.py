@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from regard.config import Config
+from regard.config import Config, said
 from regard.data.columns import Column, named_like
 from regard.data.formats import file_format
 from regard.data.source import first_cells
-from regard.errors import RecipeError, did_you_mean
+from regard.errors import RecipeError, did_you_mean, shown
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig, longest
@@ -213,7 +213,7 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
         return f"{name}: unknown{did_you_mean(path[-1], known)}"
     if fault["type"] == "missing":
         return f"{name}: missing"
-    message = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    message = said(fault["msg"])
     if fault["type"] == "value_error":
         return f"{name}: {message}" if path else message
     if fault["type"] == "union_tag_invalid":
@@ -221,7 +221,7 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
         return f"{name}.kind: unknown {tag!r}{did_you_mean(tag, tags.split(', '))}"
     if fault["type"] == "union_tag_not_found":
         return f"{name}.kind: missing"
-    return f"{name}: {_short(fault['input'])} should be {message[0].lower()}{message[1:]}"
+    return f"{name}: {shown(fault['input'])} {message}"
 
 
 def _followed_furthest(faults: list[ErrorDetails]) -> ErrorDetails:
@@ -231,11 +231,6 @@ def _followed_furthest(faults: list[ErrorDetails]) -> ErrorDetails:
         return faults[0]
     ways = [fault for fault in faults if [*fault["loc"][: len(before)]] == before]
     return max(ways, key=lambda fault: len(fault["loc"]))
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _path(root: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel] | None]:

@@ -222,7 +222,7 @@ def test_explain_says_which_words_spoke(call: Call, run: Path, home: Path) -> No
     assert "begins: " in result.stdout
     assert (home / "attention.html").is_file()
     blank = call("explain", run, " ", "--context", CONTEXT)
-    assert "nothing to explain: the question or the context is empty" in blank.stderr
+    assert "nothing to explain: question must not be empty" in blank.stderr
 
 
 def test_it_leaves_proven_on_questions_with_contexts(call: Call, run: Path, home: Path) -> None:

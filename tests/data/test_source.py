@@ -520,6 +520,11 @@ def test_what_is_asked_becomes_rows() -> None:
         ("q", ("question", "context"), 'input 1: question and context are needed, as in {"question": "…", '),
         ({"question": "q"}, ("question", "context"), "input 1: question and context are needed"),
         ({"question": "q", "context": 3}, ("question", "context"), "input 1: the context must be a string"),
+        (
+            {"question": "q", "context": "a\udc00"},
+            ("question", "context"),
+            "input 1, character 2 of the context: U+DC00 is half of a surrogate pair",
+        ),
     ],
 )
 def test_what_cannot_be_asked(asked: Any, roles: tuple[str, ...], said: str) -> None:

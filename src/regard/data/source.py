@@ -74,6 +74,9 @@ def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
     for role in roles:
         if not isinstance(by_role[role], str):
             raise DataError(f"input {number}: the {role} must be a string")
+        if half := UNDECODED.search(by_role[role]):
+            place = f"input {number}, character {half.start() + 1} of the {role}"
+            raise DataError(f"{place}: U+{ord(half[0]):04X} is half of a surrogate pair; remove it")
     return {role: by_role[role] for role in roles}
 
 

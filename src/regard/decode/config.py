@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 
-from regard.config import Config
-from regard.errors import RecipeError, did_you_mean
+from regard.config import Config, said
+from regard.errors import RecipeError, did_you_mean, quoted, shown
 
 Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 OF_DRAWING = ("temperature", "top_k", "top_p", "min_p")
@@ -21,7 +21,9 @@ def _listed(given: Any) -> Any:
     try:
         return json.loads(given)
     except (ValueError, RecursionError):
-        raise ValueError('is not a list in JSON; write one phrase, or ["one", "another"]') from None
+        raise ValueError(
+            f'{quoted(given)} is not a list in JSON; write one phrase, or ["one", "another"]'
+        ) from None
 
 
 class DecodeConfig(Config):
@@ -93,9 +95,8 @@ class DecodeConfig(Config):
                     f"decode.{name}: unknown{did_you_mean(name, type(self).model_fields)}"
                 ) from None
             name = ".".join(("decode", *map(str, fault["loc"])))
-            message = fault["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            value = f"{repr(fault['input'])[:60]} " if fault["loc"] else ""
-            raise RecipeError(f"{name}: {value}{message}") from None
+            value = "" if fault["type"] == "value_error" else f"{shown(fault['input'])} "
+            raise RecipeError(f"{name}: {value}{said(fault['msg'])}") from None
         idle = [] if search.sample else [name for name in OF_DRAWING if name in changes]
         if idle:
             raise RecipeError(f"decode.{idle[0]}: {changes[idle[0]]} is for drawing; add sample=true")

@@ -35,8 +35,9 @@ def explain(
     (row,) = rows_of([asked], *task.inputs)
     (example,) = task.encode([row])
     if not task.usable_input(example):
-        what = " or the ".join(task.inputs) if len(task.inputs) > 1 else "text"
-        raise DataError(f"there is nothing to explain: the {what} is empty")
+        empty = [role for role in task.inputs if not row.fields[role].strip()] or task.inputs
+        what = f"{' and '.join(empty)} must not be" if len(task.inputs) > 1 else "the text is"
+        raise DataError(f"there is nothing to explain: {what} empty")
     with evaluating(model):
         if prediction is None:
             (prediction,) = task.predict(model, task.collate([example]).to(device))
