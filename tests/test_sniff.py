@@ -155,6 +155,31 @@ def test_the_longest_of_several_texts() -> None:
     assert sniff([file]).columns == {"text": 2, "label": 3}
 
 
+@pytest.mark.parametrize(
+    ("columns", "header", "found"),
+    [
+        ([ENGLISH * 9], "poem", {"text": "poem"}),
+        ([CHINESE * 9], "poem", {"text": "poem"}),
+        ([ENGLISH * 9], "", {"text": 1}),
+    ],
+    ids=["english", "chinese", "none"],
+)
+def test_a_header_of_unknown_names_above_texts(
+    columns: list[list[str]], header: str, found: dict[str, Column]
+) -> None:
+    guess = sniff([write_table("train.csv", *columns, header=header, between=",")], task="language_model")
+    assert guess.columns == found
+    assert guess.n_rows == len(columns[0])
+
+
+def test_words_above_words_are_no_header() -> None:
+    words = ["amber", "birch", "cedar", "delta"] * 9
+    assert sniff([write_table("pairs.tsv", words, words[::-1])], task="translate").columns == {
+        "source": 1,
+        "target": 2,
+    }
+
+
 def test_a_rare_number_on_the_first_line_is_no_header() -> None:
     file = write_table("train.tsv", ["7"] + ["0", "1"] * 25, sentences(ENGLISH, 51))
     guess = sniff([file])
@@ -222,10 +247,10 @@ def test_numbers_become_names_where_there_is_a_header() -> None:
 
 
 def test_a_given_name_makes_the_first_line_a_header() -> None:
-    file = write_pairs("train.tsv", header="left\tright")
+    file = write_pairs("train.tsv", header="Left\tRight")
     assert sniff([file]).n_rows == 32
-    guess = sniff([file], columns={"source": "right"})
-    assert (guess.columns, guess.n_rows) == ({"source": "right", "target": "left"}, 31)
+    guess = sniff([file], columns={"source": "Right"})
+    assert (guess.columns, guess.n_rows) == ({"source": "Right", "target": "Left"}, 31)
 
 
 def test_the_guess_can_be_read_back() -> None:

@@ -33,6 +33,9 @@ LANGUAGES = re.compile(
     re.IGNORECASE,
 )
 MAX_SAMPLE = 4000
+NAME = re.compile("[a-z_][a-z0-9_]{1,29}")
+ENOUGH = 20
+"""Values below a header, to know that they are unlike it."""
 Item = TypeVar("Item")
 
 
@@ -203,14 +206,22 @@ def _thin(items: Iterable[Item]) -> tuple[list[Item], int]:
 
 
 def _is_header(columns: Sequence[Sequence[str]]) -> bool:
-    """Known names, names of languages, or short cells of which one never recurs among the labels below it."""
+    """Known names, names of languages, short cells of which one never recurs among the labels below it; or
+    what could be variables in a program, above texts that could not."""
     first = [values[0] for values in columns]
     if any(named_like(role, first) for kind in KINDS.values() for role in kind.roles):
         return True
     if sum(LANGUAGES.fullmatch(name) is not None for name in first) >= 2:
         return True
+    if all(map(NAME.fullmatch, first)) and any(_are_texts(below) for _, *below in columns):
+        return len(set(first)) == len(first)
     alone = (is_label(below) and name not in below and not name.isdigit() for name, *below in columns)
     return max(map(len, first)) <= MAX_LABEL_CHARS and any(alone)
+
+
+def _are_texts(values: Sequence[str]) -> bool:
+    named = sum(NAME.fullmatch(value) is not None for value in values)
+    return len(values) >= ENOUGH and named <= len(values) / 100
 
 
 def _known_kinds(task: str | None, given: Mapping[str, Column]) -> list[Kind]:
