@@ -77,7 +77,7 @@ def classification(tmp_path: Path) -> Examine:
 def _examined(
     task: dict[str, Any], data: dict[str, str], model: dict[str, Any], batch_tokens: int | str = 40
 ) -> Report:
-    train = {"max_steps": 100, "batch_tokens": batch_tokens, "threads": 1}
+    train = {"max_steps": 100, "warmup": 9, "batch_tokens": batch_tokens, "threads": 1}
     return examine(Recipe.parse({"task": task, "data": data, "model": model, "train": train}))
 
 

@@ -7,7 +7,14 @@ from regard.recipe import Recipe
 from small_runs import Call, write_pairs
 from tiny import told
 
-SHRUNK = ["model.d_model=8", "model.n_heads=2", "model.d_ff=8", "train.max_steps=1", "train.threads=1"]
+SHRUNK = [
+    "model.d_model=8",
+    "model.n_heads=2",
+    "model.d_ff=8",
+    "train.max_steps=1",
+    "train.warmup=0",
+    "train.threads=1",
+]
 
 
 def test_writes_a_recipe_that_trains(call: Call, home: Path) -> None:

@@ -69,6 +69,17 @@ def test_check_counts_tags_and_names_their_scheme(call: Call, recipe: Path) -> N
     assert "tag: words in training" in call("check", recipe).stdout
 
 
+def test_check_tells_of_a_rate_that_is_never_reached(call: Call, recipe: Path) -> None:
+    def told(*changes: str) -> list[str]:
+        findings = json.loads(call("check", recipe, *changes, "--json").stdout)["findings"]
+        return [one["message"] for one in findings if one["kind"] == "warmup"]
+
+    assert told("train.max_steps=9", "train.warmup=9") == [
+        "train.warmup = 9 steps of a training of 9: train.lr is never reached; lower it"
+    ]
+    assert told("train.max_steps=9", "train.warmup=8") == []
+
+
 def test_check_has_no_steps_of_a_model_that_counts(call: Call, recipe: Path, home: Path) -> None:
     text = recipe.read_text("utf-8")
     (home / "counts.toml").write_text(text[: text.index("[model]")] + '[model]\nkind = "hmm"\n', "utf-8")

@@ -96,8 +96,8 @@ def _estimates(found: "Estimate") -> Iterator[tuple[str, str]]:
     yield "parameters", f"{found.parameters:,}"
     yield "memory", f"{console.size(found.memory)} at most, measured with the largest batch on {found.device}"
     epoch = f"{console.span(found.seconds_per_epoch)} an epoch of {found.steps_per_epoch:,} steps"
-    whole = f"; {console.span(found.total_seconds)} in all at most" if found.total_seconds else ""
-    yield "time", f"{epoch}{whole}, validation not counted (measured over {found.measured_steps} steps)"
+    whole = f", at most {console.span(found.total_seconds)}" if found.total_seconds else ""
+    yield "time", f"{epoch}{whole}; without validation, measured over {found.measured_steps} steps"
 
 
 def _conclude(report: "Report", recipe: str) -> None:

@@ -22,6 +22,7 @@ from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
 from regard.run import assemble, least_memory, pick_device
 from regard.tasks import AnyTask, wholes
+from regard.training.config import TrainConfig
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
 
@@ -121,8 +122,17 @@ def _estimate(
             return None
         found = measured(training, share)
         if isinstance(found, Estimate):
-            findings += too_big(found.memory)
+            findings += too_big(found.memory) + _endless_warmup(recipe.train, found.steps_per_epoch)
             return found
         tight = [found]
     findings += tight
     return None
+
+
+def _endless_warmup(plan: TrainConfig, steps_per_epoch: int) -> list[Finding]:
+    by_epochs = plan.max_epochs and plan.max_epochs * steps_per_epoch
+    total = min((limit for limit in (plan.max_steps, by_epochs) if limit), default=None)
+    if total is None or plan.warmup < total:
+        return []
+    said = f"train.warmup = {plan.warmup:,} steps of a training of {total:,}: train.lr is never reached"
+    return [Finding("warning", "warmup", f"{said}; lower it")]

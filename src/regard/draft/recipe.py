@@ -78,7 +78,7 @@ def _train(plan: Plan, pace: Pace) -> list[Setting]:
         *split,
         ("optimizer", "adam", "or adamw, muon"),
         ("lr", float(f"{pace.lr:.1g}"), "the highest learning rate"),
-        ("warmup", pace.warmup, "steps until it is reached"),
+        ("warmup", min(pace.warmup, max(1, pace.epochs * steps // 5)), "steps until it is reached"),
         ("schedule", "inverse_sqrt", "how it falls from there; or paper, cosine, linear, constant"),
         ("clip_norm", 1.0, "longest gradient"),
         ("average", pace.average, "also tries the average of the last checkpoints"),
