@@ -21,19 +21,21 @@ from regard.training.ranks import Ranks, joined
 from small_runs import write_recipe
 
 TESTS = Path(__file__).parents[1]
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS), "GLOO_SOCKET_IFNAME": "lo"}
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--local-addr", "127.0.0.1")
+"""They meet on the loopback: what the machine's own name leads to is not ours to test."""
 
 
-def torchrun(processes: int, *arguments: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
-    return subprocess.run(
-        [str(part) for part in (*command, *arguments)],
+def torchrun(processes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    said = subprocess.run(
+        [str(part) for part in (*TORCHRUN, "--standalone", "--nproc-per-node", processes, *arguments)],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        check=check,
         timeout=300,
     )
+    assert said.returncode == 0, said.stderr
+    return said
 
 
 @lru_cache
@@ -111,7 +113,7 @@ def going_on(recipe: Path, processes: int, *options: str) -> str:
 
 def begun(recipe: Path, *launch: object) -> subprocess.Popen[str]:
     """A training of two processes that has saved something."""
-    command = [sys.executable, "-m", "torch.distributed.run", *launch, "-m", "regard", "train", recipe]
+    command = [*TORCHRUN, *launch, "-m", "regard", "train", recipe]
     process = subprocess.Popen(
         [str(part) for part in command],
         env=ENVIRONMENT,
@@ -133,6 +135,12 @@ def test_rank_0_speaks_for_all(recipe: Path) -> None:
     assert said.stderr.count("finished at step 4") == 1
     assert said.stdout.count("now try:") == 1
     assert said.stderr.count("going on") == 0
+
+
+def test_a_save_is_due_on_all_or_none(recipe: Path) -> None:
+    """By clocks that differ."""
+    timed = ("train.save_minutes=0.0007", "train.save_every=1000", "train.max_steps=60")
+    assert "finished at step 60" in torchrun(2, "-m", "regard", "train", recipe, *timed).stderr
 
 
 def test_a_killed_rank_ends_all_and_the_same_command_goes_on_with_fewer(recipe: Path) -> None:
@@ -189,8 +197,8 @@ def test_two_nodes_meet_one_dies_and_both_go_on(recipe: Path) -> None:
         "--rdzv-endpoint",
         f"127.0.0.1:{port}",
     )
-    node = (*node, "--rdzv-conf", "join_timeout=60,close_timeout=5", "--local-addr", "127.0.0.1")
-    command = [sys.executable, "-m", "torch.distributed.run", *node, "-m", "regard", "train", recipe]
+    node = (*node, "--rdzv-conf", "join_timeout=60,close_timeout=5")
+    command = [*TORCHRUN, *node, "-m", "regard", "train", recipe]
     other = subprocess.Popen(
         [str(part) for part in command], env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -31,8 +31,9 @@ LUCK = 0.01
 
 def save(training: Training) -> Iterator[Event]:
     """Write a checkpoint and forget old ones; keep on training when the disk refuses, for a while."""
-    training.advance(threads=torch.get_num_threads(), seconds=training.seconds)
-    training.started, training.saved_seconds = time.perf_counter(), training.progress.seconds
+    training.agree()
+    training.advance(threads=torch.get_num_threads())
+    training.saved_seconds = training.progress.seconds
     step, began = training.progress.step, time.perf_counter()
     if why := _written_together(training) if training.ranks.shard else _written_by_one(training):
         training.failed_saves += 1
