@@ -215,6 +215,30 @@ def test_json_lines_with_numbers_booleans_and_things_that_are_neither() -> None:
     assert guess.sample[0].fields["label"] == "false"
 
 
+def test_json_lines_with_words_and_their_tags() -> None:
+    lines = ['{"id": 1, "tokens": ["Mr", "Lee", "met", "me"], "ner_tags": ["O", "B-PER", "O", "O"]}',
+             '{"id": 2, "tokens": ["New York"], "ner_tags": ["B-LOC"]}'] * 20  # fmt: skip
+    guess = sniff([write_table("train.jsonl", lines)])
+    assert (guess.task, guess.columns) == ("tag", {"text": "tokens", "tags": "ner_tags"})
+    assert guess.sample[0].fields == {"text": "Mr Lee met me", "tags": "O B-PER O O"}
+    assert guess.sample[1].fields["text"] == "New\u00a0York"
+
+
+def test_json_lines_with_lists_of_labels() -> None:
+    labels = ["[]", '["a, or b", "c"]', '["c"]', '["a, or b"]', '["d", "c"]']
+    lines = [f'{{"text": "{text}", "labels": {labels[row % 5]}}}'
+             for row, text in enumerate(sentences(ENGLISH, 50))]  # fmt: skip
+    guess = sniff([write_table("train.jsonl", lines)])
+    assert (guess.task, guess.columns) == ("multilabel", {"text": "text", "label": "labels"})
+    assert guess.sample[1].fields["label"] == "a, or b|c"
+
+
+def test_keywords_are_no_tags() -> None:
+    lines = [f'{{"text": "{text}", "label": "{"ab"[row % 2]}", "tags": ["x", "y"]}}'
+             for row, text in enumerate(sentences(ENGLISH, 50))]  # fmt: skip
+    assert sniff([write_table("train.jsonl", lines)]).task == "classify"
+
+
 def test_a_wide_table_takes_no_more_than_a_look_at_every_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     table: dict[Column, list[str]] = {
         n: [f"{text} {n}" for text in sentences(ENGLISH, 30)] for n in range(13)

@@ -14,6 +14,7 @@ from regard.data.batching import sorted_batches
 from regard.data.columns import Column
 from regard.data.dialogue import Turns
 from regard.data.layout import scored
+from regard.data.lists import Lists
 from regard.data.source import Asked, Row, read_rows, rows_of, several
 from regard.decode import among, untold
 from regard.errors import DataError, RecipeError, RunError, did_you_mean
@@ -30,7 +31,7 @@ from regard.models.outline import places
 from regard.recipe import DataConfig, Recipe
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig, Writing, longest, reading, turns
+from regard.tasks import AnyTask, TaskConfig, Writing, longest, reading, records
 from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
@@ -135,9 +136,9 @@ class Trained:
         return [answers[i] for i in range(len(examples))]
 
     @property
-    def turns(self) -> Turns | None:
-        """How conversations stand in files, if such are answered."""
-        return turns(self.task_config)
+    def records(self) -> Turns | Lists | None:
+        """What is no text in records that are answered, and how it stands there."""
+        return records(self.task_config)
 
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""

@@ -16,6 +16,7 @@ from regard.data import conll, parquet, semeval, squad
 from regard.data.columns import Column, named_like
 from regard.data.formats import aligned_cells, file_cells, file_format, file_objects
 from regard.data.lines import expand, lines, resolve
+from regard.data.lists import Lists
 from regard.data.source import read_rows
 from regard.errors import DataError, did_you_mean
 from regard.kinds import KINDS, Guess, Kind
@@ -36,6 +37,13 @@ MAX_SAMPLE = 4000
 NAME = re.compile("[a-z_][a-z0-9_]{1,29}")
 ENOUGH = 20
 """Values below a header, to know that they are unlike it."""
+LISTS = {
+    role: separator
+    for kind in KINDS.values()
+    if isinstance(kind.records, Lists)
+    for role, separator in kind.records.separators.items()
+}
+"""What stands between the parts of those that some kind of task knows."""
 Item = TypeVar("Item")
 
 
@@ -66,8 +74,8 @@ def sniff(
         chosen, why = _fill_roles(train, told, table, given)
     for others in (splits["valid"], splits["test"]):
         if others:
-            next(read_rows(others, chosen, encoding=encoding, by=told.turns))
-    rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding, by=told.turns))
+            next(read_rows(others, chosen, encoding=encoding, by=told.records))
+    rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding, by=told.records))
     if not any(any(row.fields.values()) for row in rows):
         raise DataError(f"{', '.join(train)}: holds nothing but blank lines; give files with text")
     return Guess(
@@ -159,26 +167,32 @@ def _sample_columns(files: Sequence[str], encoding: str, named: bool) -> dict[Co
 
 
 def _object_columns(objects: Sequence[Mapping[str, object]]) -> dict[Column, list[str]]:
-    """Only the keys that hold text, numbers (read as text) or truth values in every object; or turns."""
-    held = [{key: value for key, value in row.items() if _is_held(key, value)} for row in objects]
+    """Only the keys that hold text, numbers (read as text) or truth values in every object; or lists."""
+    held = [{key: value for key, value in row.items() if _is_held(key, value, row)} for row in objects]
     first = next(iter(held), {})
     shared = [key for key in first if key.isprintable() and all(key in row for row in held)]
-    return {key: [_shown(row[key]) for row in held] for key in shared}
+    return {key: [_shown(key, row[key]) for row in held] for key in shared}
 
 
-def _is_held(key: str, value: object) -> bool:
-    """Of lists only those whose name says that they are turns of a conversation; answers of SQuAD."""
-    return (
-        isinstance(value, str | bool)
-        or squad.has_lists(value)
-        or (isinstance(value, list) and any(named_like(role, [key]) for role in ("context", "reply")))
-    )
+def _is_held(key: str, value: object, row: Mapping[str, object]) -> bool:
+    """Of lists only those whose name says what they are: labels, turns, words and as many tags; or answers of
+    SQuAD.
+    """
+    if isinstance(value, list):
+        if any(named_like(role, [key]) for role in ("label", "context", "reply")):
+            return True
+        pair = [row.get(named_like(role, row) or "") for role in ("text", "tags")]
+        return value in pair and len({len(part) if isinstance(part, list) else None for part in pair}) == 1
+    return isinstance(value, str | bool) or squad.has_lists(value)
 
 
-def _shown(value: object) -> str:
-    """Of answers the first."""
+def _shown(key: str, value: object) -> str:
+    """Of answers the first; words and labels as they would stand in a text."""
     if isinstance(value, dict):
         return str(next(iter(value["text"] or ()), ""))
+    between = next((LISTS[role] for role in LISTS if named_like(role, [key])), None)
+    if isinstance(value, list) and between is not None:
+        return between.join(map(str, value))
     return str(value)
 
 

@@ -167,6 +167,9 @@ def test_predict_answers_lines_and_files(call: Call, run: Path, home: Path) -> N
     (home / "new.conll").write_text("don't O\nU.S. O\n\namber O\n", "utf-8")
     lines = call("predict", run, "-f", "new.conll", "--json").stdout.splitlines()
     assert [json.loads(line)["words"] for line in lines] == [["don't", "U.S."], ["amber"]]
+    (home / "new.jsonl").write_text('{"tokens": ["don\'t", "U.S."]}\n{"tokens": "U.S."}\n', "utf-8")
+    lines = call("predict", run, "-f", "new.jsonl", "--json").stdout.splitlines()
+    assert [json.loads(line)["words"] for line in lines] == [["don't", "U.S."], ["U", ".", "S", "."]]
     lines = call("predict", run, "--json", "-s", "split=characters", "ab").stdout.splitlines()
     assert json.loads(lines[0])["words"] == ["a", "b"]
     assert call("predict", run, input="\namber\n").stdout.splitlines()[0] == ""

@@ -13,6 +13,7 @@ from regard.data.columns import Column
 from regard.data.fingerprint import fingerprint
 from regard.data.formats import file_format
 from regard.data.lines import MAX_LINE_BYTES, SAMPLES, resolve
+from regard.data.lists import Lists
 from regard.data.source import Row, read_rows, rows_of
 from regard.errors import DataError
 
@@ -298,6 +299,23 @@ def test_bad_json(tmp_path: Path, line: str, message: str) -> None:
     file = write(tmp_path, "a.jsonl", '{"text": "fine"}\n' + line + "\n")
     with pytest.raises(DataError, match=rf"^a\.jsonl:2: .*{message}"):
         fields(tmp_path, file, columns={"text": None})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": "a", "label": ["b", ["c"]]}', "part 2 of label is an array; it must be a string"),
+        ('{"text": "a", "label": ["b", "c\\ud800"]}', "part 2 of label holds an escaped NUL or half"),
+        ('{"text": "a", "label": ["b;c"]}', "'b;c' in label holds ';', which is to stand between labels"),
+        ('{"text": ["a"], "label": ["b"]}', "text is an array"),
+    ],
+)
+def test_bad_lists(tmp_path: Path, line: str, message: str) -> None:
+    file = write(tmp_path, "a.jsonl", '{"text": "fine", "label": ["a b", 1.50, true]}\n' + line + "\n")
+    rows = read_rows([file], LABELLED, base=tmp_path, by=Lists({"label": ";"}))
+    assert next(rows).fields["label"] == "a b;1.50;true"
+    with pytest.raises(DataError, match=rf"^a\.jsonl:2: {message}"):
+        next(rows)
 
 
 def test_a_huge_json_number_costs_nothing(tmp_path: Path) -> None:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
-from regard.cli.texts import asks, file_rows, file_settings, is_blank, layout, numbered, only_left, tell_cut
+from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut
 from regard.errors import DataError
 from regard.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
     from regard.data.columns import Column
-    from regard.data.dialogue import Turns
-    from regard.data.source import Row
+    from regard.data.source import Reading, Row
     from regard.tasks.task import Prediction
 
 Given = Callable[..., "Callable[[], Iterator[Row]]"]
@@ -42,14 +41,13 @@ def write_answers(
     left = [role for role in trained.task.inputs if role not in about]
     if file is None or file_format(file) == "text":
         only_left(trained.task.inputs, about)
-    rows = given(left, by=trained.turns)
-    search = file_settings(file or "") | search
+    rows = given(left, by=trained.records)
     if not json and "n_best" not in search and _has_one_answer(trained, search):
         search = {"scores": False} | search
     if shows_engine:
         console.line(f"engine: {trained.answered_by(**search)}", "dim", console=console.ERR)
     typed = not texts and file is None and sys.stdin.isatty()
-    chat = Chat() if typed and trained.turns is not None else None
+    chat = Chat() if typed and trained.task.kind == "dialogue" else None
     if typed:
         said = "One text a line; end with Ctrl-D." if chat is None else CHATTING
         console.line(said, "dim", console=console.ERR)
@@ -82,7 +80,7 @@ def given(
     file: str | None,
     roles: Sequence[str],
     encoding: str | None,
-    by: "Turns | None" = None,
+    by: "Reading | None" = None,
     columns: "dict[str, Column] | None" = None,
 ) -> "Callable[[], Iterator[Row]]":
     """The texts of the file, or of standard input."""

@@ -118,7 +118,7 @@ def _recipe(guess: "Guess") -> str:
     from regard.recipe import Recipe
 
     kind = KINDS[guess.task]
-    read = read_rows(guess.train, guess.columns, encoding=guess.encoding, by=kind.turns)
+    read = read_rows(guess.train, guess.columns, encoding=guess.encoding, by=kind.records)
     rows = list(islice(read, SAMPLED))
     scripts = {role: script([row.fields[role] for row in rows]) for role in kind.texts}
     plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess))

@@ -10,8 +10,7 @@ from regard.errors import DataError, RecipeError, did_you_mean
 if TYPE_CHECKING:
     from regard import Trained
     from regard.data.columns import Column
-    from regard.data.dialogue import Turns
-    from regard.data.source import Asked, Row
+    from regard.data.source import Asked, Reading, Row
 
 
 def layout(
@@ -35,7 +34,7 @@ def layout(
 
 
 def file_rows(
-    file: str, columns: "dict[str, Column | None]", encoding: str, by: "Turns | None" = None
+    file: str, columns: "dict[str, Column | None]", encoding: str, by: "Reading | None" = None
 ) -> "Iterator[Row]":
     from regard.data.formats import file_format
     from regard.data.lines import lines
@@ -101,13 +100,6 @@ def only_left(inputs: Sequence[str], given: Mapping[str, str]) -> str:
 
 def is_blank(row: "Row") -> bool:
     return not all(text.strip() for text in row.fields.values())
-
-
-def file_settings(file: str) -> dict[str, str]:
-    """What is known of a file's texts: those of CoNLL are cut into words already."""
-    from regard.data.formats import file_format
-
-    return {"split": "spaces"} if file_format(file) == "conll" else {}
 
 
 def tell_cut(trained: "Trained", cut: int, windowed: int = 0) -> None:

@@ -9,7 +9,10 @@ from regard.errors import DataError
 SYNONYMS = {
     "source": ("source", "src", "原文"),
     "target": ("target", "tgt", "trg", "translation", "译文"),
-    "text": ("text", "sentence", "review", "document", "文本", "句子", "premise", "sentence1", "question1"),
+    "text": (
+        *("text", "sentence", "review", "document", "文本", "句子", "premise", "sentence1", "question1"),
+        *("tokens", "words", "词语"),
+    ),
     "second": ("second", "hypothesis", "sentence2", "question2"),
     "label": ("label", "labels", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from regard.data import conll, semeval, squad
-from regard.data.lines import Refuse, refuse_at_once
+from regard.data.lines import UNDECODED, Refuse, refuse_at_once
 from regard.errors import DataError
 
 
@@ -28,6 +28,17 @@ def kind_of(value: object) -> str:
         return "a number" if math.isfinite(value) else "not a number"
     names = {dict: "an object", list: "an array", bool: "true or false"}
     return names.get(type(value), f"of type {type(value).__name__}")
+
+
+def scalar(where: str, name: str, value: object) -> str:
+    """A text of JSON or Parquet, whose numbers have become texts already."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        raise DataError(f"{where}: {name} is {kind_of(value)}; it must be a string, a number, true or false")
+    if "\0" in value or UNDECODED.search(value):
+        raise DataError(f"{where}: {name} holds an escaped NUL or half of a surrogate pair, which is no text")
+    return value.strip()
 
 
 def aligned_cells(

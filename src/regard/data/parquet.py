@@ -36,6 +36,8 @@ def objects(
 
 
 def _spelt(value: object) -> object:
-    """Numbers as they are written in JSON, which has no word for those that are not finite."""
+    """Numbers as they are written in JSON, which has no word for those that are not finite; in lists too."""
+    if isinstance(value, list):
+        return [_spelt(part) for part in value]
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return str(value) if is_number else value

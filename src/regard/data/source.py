@@ -20,12 +20,15 @@ from regard.data import conll, dialogue, parquet, semeval, squad
 from regard.data.columns import Column, cell_places, column_name, named_like
 from regard.data.dialogue import Turns
 from regard.data.documents import By, documents
-from regard.data.formats import aligned_cells, file_cells, file_format, file_objects, kind_of
+from regard.data.formats import aligned_cells, file_cells, file_format, file_objects, scalar
 from regard.data.lines import UNDECODED, Refuse, expand, lines, refuse_at_once, resolve
+from regard.data.lists import Lists
 from regard.errors import DataError
 
 Asked = str | Mapping[str, str]
 """What a model is asked: a text, or where it needs several, each by its role."""
+Reading = By | Turns | Lists
+"""How a task reads what is not a text in each column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Row:
     line: int
     id: str = ""
     """What the file itself calls it."""
+    in_words: bool = False
+    """Whether the file has cut its text into words, between which a space stands here."""
 
     @property
     def where(self) -> str:
@@ -86,7 +91,7 @@ def read_rows(
     *,
     encoding: str = "utf-8",
     base: Path | None = None,
-    by: By | Turns | None = None,
+    by: Reading | None = None,
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Row]:
     """Yields the rows of aligned text files (one per role), or of files of records, one after another.
@@ -94,7 +99,8 @@ def read_rows(
     `columns` maps each wanted role to its column, None where the file shall tell. `base` is the folder
     that relative paths start from. Fields lose surrounding white space; empty ones are for the task to judge.
     With `by` the only role is read from plain text as documents, whose white space is kept (documents.py);
-    or every record is a conversation, of which several rows are made (dialogue.py).
+    or every record is a conversation, of which several rows are made (dialogue.py); or some of its roles may
+    be lists (lists.py).
     """
     for row in _records(paths, columns, encoding, base, by, refuse):
         if isinstance(by, Turns) and "reply" in columns:
@@ -116,7 +122,7 @@ def _records(
     columns: Mapping[str, Column | None],
     encoding: str,
     base: Path | None,
-    by: By | Turns | None,
+    by: Reading | None,
     refuse: Refuse,
 ) -> Iterator[Row]:
     if not paths:
@@ -187,7 +193,7 @@ def _table_rows(
     file: str,
     table: Iterator[tuple[int, list[str]]],
     columns: Mapping[str, Column | None],
-    by: By | Turns | None,
+    by: Reading | None,
     refuse: Refuse,
 ) -> Iterator[Row]:
     first = next(table, None)
@@ -227,7 +233,7 @@ def _table_rows(
 
 
 def _wanted(
-    columns: Mapping[str, Column | None], names: Sequence[str], by: By | Turns | None
+    columns: Mapping[str, Column | None], names: Sequence[str], by: Reading | None
 ) -> Mapping[str, Column | None]:
     """The roles to look for: where no column is the reply, the turns of a conversation hold it."""
     held = isinstance(by, Turns) and columns.get("reply", "") is None and not named_like("reply", names)
@@ -238,7 +244,7 @@ def _object_rows(
     file: str,
     objects: Iterable[tuple[int, dict[str, object]]],
     columns: Mapping[str, Column | None],
-    by: By | Turns | None,
+    by: Reading | None,
     refuse: Refuse,
 ) -> Iterator[Row]:
     for line, record in objects:
@@ -252,7 +258,7 @@ def _object_rows(
         except DataError as fault:
             refuse(fault)
             continue
-        yield Row(fields, file, line)
+        yield Row(fields, file, line, in_words=isinstance(record.get(names.get("text", "")), list))
 
 
 def _sentence_rows(
@@ -267,7 +273,7 @@ def _sentence_rows(
             raise DataError(f"{file}: column {column} for {role} does not exist; columns count from 1")
     numbers = {role: column for role, column in columns.items() if not isinstance(column, str)}
     for line, fields in conll.sentences(file, text, numbers, refuse):
-        yield Row(fields, file, line)
+        yield Row(fields, file, line, in_words=True)
 
 
 def _question_rows(
@@ -286,25 +292,17 @@ def _question_rows(
         yield Row({role: text for role, text in fields.items() if role in wanted}, file, number, name)
 
 
-def _said(where: str, name: str, value: object, by: By | Turns | None, role: str) -> str:
-    """A text, or the turns of a conversation, as one role of a row."""
+def _said(where: str, name: str, value: object, by: Reading | None, role: str) -> str:
+    """A text, a list of words or labels, or the turns of a conversation, as one role of a row."""
     if isinstance(by, Turns):
         return dialogue.told(where, name, value, by.separator, is_reply=role == "reply")
-    return _scalar(where, name, value)
-
-
-def _scalar(where: str, name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        raise DataError(f"{where}: {name} is {kind_of(value)}; it must be a string, a number, true or false")
-    if "\0" in value or UNDECODED.search(value):
-        raise DataError(f"{where}: {name} holds an escaped NUL or half of a surrogate pair, which is no text")
-    return value.strip()
+    if isinstance(by, Lists) and role in by.separators and isinstance(value, list):
+        return by.joined(where, name, value, role)
+    return scalar(where, name, value)
 
 
 def _names(
-    where: str, columns: Mapping[str, Column | None], by: By | Turns | None, known: Sequence[str]
+    where: str, columns: Mapping[str, Column | None], by: Reading | None, known: Sequence[str]
 ) -> dict[str, str]:
     wanted = _wanted(columns, known, by)
     return {role: column_name(where, role, column, known) for role, column in wanted.items()}

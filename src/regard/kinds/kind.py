@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from regard.data.dialogue import Turns
+from regard.data.lists import Lists
 from regard.data.source import Row
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
@@ -85,8 +86,8 @@ class Kind:
     """Of files that can be for nothing else."""
     may_lack: frozenset[str] = frozenset()
     """Roles that have a column only if one is named like them."""
-    turns: Turns | None = None
-    """How conversations stand in its files, if what it answers are such."""
+    records: Turns | Lists | None = None
+    """What is no text in its records, and how it stands there."""
     usable: Callable[[Row], bool] = _any_row
     """Whether the vocabulary may be learnt from it."""
     counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted
@@ -115,6 +116,10 @@ class Kind:
     """A text that it can answer: a model is ready when it has."""
     searches: bool = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""
+
+    @property
+    def is_conversation(self) -> bool:
+        return isinstance(self.records, Turns)
 
     @property
     def path(self) -> str:

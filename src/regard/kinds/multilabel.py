@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from regard.data.columns import Column
+from regard.data.lists import Lists
 from regard.data.source import Row
 from regard.errors import quoted
 from regard.kinds.classify import pace, sections, too_long
@@ -118,4 +119,5 @@ MULTILABEL = Kind(
     too_long=too_long,
     says="Texts in, the labels of each with all probabilities out.",
     answer=LabelSet,
+    records=Lists({"label": SEPARATORS[0]}),
 )

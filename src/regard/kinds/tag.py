@@ -8,6 +8,7 @@ from pydantic import Field
 
 from regard import tags
 from regard.data.columns import Column
+from regard.data.lists import WORDS
 from regard.data.source import Row, word_where
 from regard.errors import quoted
 from regard.kinds.columns import Columns, Picked
@@ -199,4 +200,5 @@ TAG = Kind(
     counted="tag: words in training",
     cut="of a word only the beginning was read",
     pieces=_pieces,
+    records=WORDS,
 )

@@ -112,7 +112,7 @@ class Requests:
 
 def _ask(kind: Kind, limits: Limits, text: Any, texts: Any, how: dict[str, Any]) -> type[PlainAsk]:
     fields: Any = dict(how) if kind.searches else {}
-    if kind.turns is not None:
+    if kind.is_conversation:
         said = Field(None, description="a conversation, a turn a line; or a list of such")
         turns = Field(None, description="instead of it: the turns of a conversation")
         fields |= {"text": (text | texts | None, said), "turns": (texts | None, turns)}

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from regard.data.dialogue import Turns
 from regard.data.documents import By
+from regard.data.lists import WORDS, Lists
+from regard.data.source import Reading
 from regard.models import GPTConfig, ModelConfig
 from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
@@ -75,14 +77,21 @@ def wholes(config: TaskConfig) -> str:
     return "rows" if documents(config) is None else "documents"
 
 
-def turns(config: TaskConfig) -> Turns | None:
-    """How conversations stand in its files, for a task that answers them."""
-    return Turns(config.separator) if isinstance(config, DialogueConfig) else None
+def records(config: TaskConfig) -> Turns | Lists | None:
+    """What is no text in its records: the turns of a conversation; words, tags or labels."""
+    match config:
+        case DialogueConfig():
+            return Turns(config.separator)
+        case TagConfig():
+            return WORDS
+        case MultilabelConfig():
+            return Lists({"label": config.separator})
+    return None
 
 
-def reading(config: TaskConfig) -> By | Turns | None:
-    """How its files are read, where a row is no record."""
-    return turns(config) or documents(config)
+def reading(config: TaskConfig) -> Reading | None:
+    """How its files are read, where not every row is a record of texts."""
+    return records(config) or documents(config)
 
 
 def longest(config: TaskConfig, model: ModelConfig) -> int:
@@ -123,7 +132,7 @@ __all__ = [
     "documents",
     "longest",
     "reading",
+    "records",
     "together",
-    "turns",
     "wholes",
 ]

@@ -155,7 +155,7 @@ class Tag:
     def _words(self, row: Row) -> tuple[list[str], list[str]]:
         text = row.fields["text"]
         if "tags" not in row.fields:
-            return self.words(text), []
+            return (text.split(" ") if row.in_words else self.words(text)), []
         words, own = words_and_tags(row)
         for place, tag in enumerate(own):
             if tag not in self.index:
@@ -232,7 +232,8 @@ class Tag:
 
     def _tagged(self, example: Sentence, best: list[int], likely: list[float]) -> Tagged:
         text = example.row.fields["text"]
-        cut = self._places(text) if "tags" not in example.row.fields else _between_spaces(text)
+        in_words = example.row.in_words or "tags" in example.row.fields
+        cut = _between_spaces(text) if in_words else self._places(text)
         names = tuple(self.names[tag] for tag in best)
         return Tagged(text, tuple(cut), names, tuple(likely), self.scheme is not None, example.cut)
 
