@@ -48,7 +48,8 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         "task.tokenizer": tokenizer(plan),
         "task.decode": [
             ("sample", True, "draws; the likeliest reply, which a beam finds, says little"),
-            ("temperature", 0.5, "below 1 makes the likely likelier"),
+            ("temperature", 0.8, "below 1 makes the likely likelier"),
+            ("top_p", 0.9, "only from the likeliest pieces that together are this likely"),
             ("max_length", 60, "pieces of a reply at most"),
             ("no_repeat", 3, "no three pieces come twice"),
         ],
