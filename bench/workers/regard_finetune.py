@@ -30,7 +30,7 @@ def main() -> None:
         "examples_per_step": sum(step.tokens for step in measured) / len(measured),
         "minutes": sum(step.waited + step.took for step in steps) / 60,
         "steps": len(steps),
-        "epochs": steps[-1].epoch,
+        "epochs": steps[-1].epoch + 1,
         "scores": {} if options.steps else regard.load(recipe.run).metrics["scores"],
         "versions": {"regard": regard.__version__},
     }

@@ -110,6 +110,10 @@ def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: P
     found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
     assert found["illegal-tags"]["places"][0]["where"] == f"valid.conll:{before + 2}"
     assert "I-TREE after O" in found["illegal-tags"]["places"][0]["excerpt"]
+    assert found["illegal-tags"]["message"].endswith("does not allow; mend them, or task.illegal = skip")
+    told = json.loads(call("check", recipe, "task.illegal=skip", "--json").stdout)["findings"]
+    (skipped,) = [one["message"] for one in told if one["kind"] == "illegal-tags"]
+    assert skipped.endswith("does not allow; scored, but without a loss")
     assert "'B-BUSH'" in found["unseen-tag"]["message"]
     assert f"valid.conll:{before + 6}: 1 cell found, 2 needed" in found["unreadable"]["message"]
 

@@ -100,7 +100,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     return [
         *_unpaired(splits),
         *_unseen(splits, counts),
-        *_illegal(splits, scheme, "error" if config.illegal == "refuse" else "warning"),
+        *_illegal(splits, scheme, skipped=config.illegal == "skip"),
         *_variety(counts, scheme, splits["train"]),
         *empty(splits, ["text"]),
         *duplicated(splits["train"]),
@@ -127,17 +127,18 @@ def _unseen(splits: Splits, known: Mapping[str, int]) -> list[Finding]:
     return found
 
 
-def _illegal(splits: Splits, scheme: str | None, severity: Severity) -> list[Finding]:
+def _illegal(splits: Splits, scheme: str | None, *, skipped: bool) -> list[Finding]:
     if scheme is None:
         return []
+    severity: Severity = "warning" if skipped else "error"
     found = []
     for split, rows in splits.items():
         faults = list(_faults(scheme, rows))
         if faults:
             n = f"{len(faults):,} sentence{'s' * (len(faults) > 1)}"
-            message = (
-                f"{split}: {n} with tags that {scheme} does not allow; mend them, or task.illegal = skip"
-            )
+            fate = "left out" if split == "train" else "scored, but without a loss"
+            then = fate if skipped else "mend them, or task.illegal = skip"
+            message = f"{split}: {n} with tags that {scheme} does not allow; {then}"
             found.append(Finding(severity, "illegal-tags", message, len(faults), tuple(faults[:SHOWN])))
     return found
 
