@@ -17,7 +17,7 @@ from regard.data.layout import scored
 from regard.data.lists import Lists
 from regard.data.source import Asked, Row, read_rows, rows_of, several
 from regard.decode import among, untold
-from regard.errors import DataError, RecipeError, RunError, did_you_mean
+from regard.errors import DataError, RecipeError, RunError
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
@@ -28,7 +28,7 @@ from regard.metrics.resample import Difference, Weighable, differences, interval
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
 from regard.models.outline import places
-from regard.recipe import DataConfig, Recipe
+from regard.recipe import DataConfig, Recipe, laid_out
 from regard.run import is_finished, pick_device, prepare
 from regard.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Writing, longest, reading, records
@@ -191,12 +191,8 @@ class Trained:
         """
         task = self._searching(decode)
         files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
-        for role in columns or {}:
-            if role not in task.roles:
-                raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, task.roles)}")
-        usual = {} if self.data is None or not files else self.data.columns_in(files[0])
-        encoding = encoding or ("utf-8" if self.data is None else self.data.encoding)
-        roles = {role: (columns or usual).get(role) for role in task.roles}
+        data = self.data if files else None
+        roles, encoding = laid_out(data, next(iter(files), ""), task.roles, columns, encoding)
         rows = read_rows(files, roles, encoding=encoding, by=reading(self.task_config))
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)

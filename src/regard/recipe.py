@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -61,6 +61,22 @@ class DataConfig(Config):
             for role, column in self.columns.items()
             if isinstance(column, str) or (header is not None and not named_like(role, header))
         }
+
+
+def laid_out(
+    data: DataConfig | None,
+    file: str,
+    roles: Sequence[str],
+    columns: Mapping[str, Column] | None = None,
+    encoding: str | None = None,
+) -> tuple[dict[str, Column | None], str]:
+    """The column of each role in a file, and its encoding: as told, else as in the data of a recipe."""
+    for role in columns or {}:
+        if role not in roles:
+            raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, roles)}")
+    if data is not None:
+        columns, encoding = columns or data.columns_in(file), encoding or data.encoding
+    return {role: (columns or {}).get(role) for role in roles}, encoding or "utf-8"
 
 
 def _folder(given: Any) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.cli import console
-from regard.errors import DataError, RecipeError, did_you_mean
+from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard import Trained
@@ -21,16 +21,11 @@ def layout(
     columns: "Mapping[str, Column] | None" = None,
 ) -> "tuple[dict[str, Column | None], str]":
     """The columns of these roles and the encoding: as told, else as in the run's recipe."""
-    from regard.recipe import Recipe
+    from regard.recipe import Recipe, laid_out
 
-    for role in columns or {}:
-        if role not in roles:
-            raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, roles)}")
     path = run / "recipe.json"
-    if path.is_file():
-        data = Recipe.read(path).data
-        columns, encoding = columns or data.columns_in(file), encoding or data.encoding
-    return {role: (columns or {}).get(role) for role in roles}, encoding or "utf-8"
+    data = Recipe.read(path).data if path.is_file() else None
+    return laid_out(data, file, roles, columns, encoding)
 
 
 def file_rows(
