@@ -76,7 +76,7 @@ def _train(plan: Plan, pace: Pace) -> list[Setting]:
         ("eval_every", max(100, min(2000, steps)), f"steps between validations; an epoch is about {steps:,}"),
         ("batch_tokens", plan.batch_tokens, "pieces a batch: rows × longest side"),
         *split,
-        ("optimizer", "adam", "or adamw, muon"),
+        ("optimizer", pace.optimizer, "adam, adamw or muon"),
         ("lr", float(f"{pace.lr:.1g}"), "the highest learning rate"),
         ("warmup", min(pace.warmup, max(1, pace.epochs * steps // 5)), "steps until it is reached"),
         ("schedule", "inverse_sqrt", "how it falls from there; or paper, cosine, linear, constant"),

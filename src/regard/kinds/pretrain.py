@@ -116,7 +116,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 
 def _pace(plan: Plan) -> Pace:
     epochs = max(5, min(100, round(100_000_000 / max(1, plan.guess.n_characters))))
-    return Pace(epochs=epochs, warmup=500, lr=1e-3, patience=10, average=1)
+    return Pace(epochs=epochs, warmup=100, lr=3e-3, patience=10, average=1, optimizer="muon")
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:

@@ -17,6 +17,7 @@ class Pace:
     lr: float
     patience: int
     average: int
+    optimizer: str = "adam"
 
 
 def tokenizer(plan: Plan) -> list[Setting]:
