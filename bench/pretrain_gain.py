@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--lr", type=float, default=2e-4)
     parser.add_argument("--lr-scratch", type=float, default=5e-4)
-    parser.add_argument("--max-length", type=int, default=64)
+    parser.add_argument("--max-length", type=int, default=62)
     parser.add_argument("--pooling", default="mean")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--append", type=Path, help="add the table to this file")
