@@ -7,7 +7,9 @@ regard trains by the recipe that is in recipes/. transformers trains with its Tr
 such a task, each batch padded to its longest, as many sentences a step as regard's batches have on average,
 its learning rate the one of --peer-lr that does best on the validation data with the first seed. Both keep
 the checkpoint that is best on the validation data; the test data are scored once, with regard's metric. What
-is finished is kept in --runs and not repeated. With --speed only steps are counted, in interleaved rounds.
+is finished is kept in --runs and not repeated. There the Trainer is given bfloat16 and batches of similar
+length, as regard has them. With --speed only steps are counted, in interleaved rounds, and the Trainer works
+as it does by default.
 """
 
 import argparse

@@ -1,9 +1,12 @@
 """English to pretrain from: running text of training splits, as documents with a sentence a line.
 
     python bench/pretrain_text.py DATA english.txt.gz
+    python bench/pretrain_text.py DATA reviews.txt.gz --only reviews
 
-DATA holds the sets by their names (see docs/pretrain.md). Only training splits are read, and no sentence is
-written that also stands in a validation or test split of any of them: SST-2 and MR share their sources.
+DATA holds the sets by their names (see docs/pretrain.md). Only training splits are read (of WikiText-2, which
+has none here, the validation split), and no sentence is written that also stands in a validation or test
+split of any of them: SST-2 and MR share their sources. The second command writes only what people say of
+films and goods.
 """
 
 import argparse
@@ -12,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +37,15 @@ HELD_BACK = {
         "xquad_en.json.gz",
     ),
     "ud_english_ewt": ("en_ewt-ud-dev.conllu.gz", "en_ewt-ud-test.conllu.gz"),
+    "wnut17": ("dev.conll", "test.conll"),
+    "wikitext2_valid_test_only": ("test.txt.gz",),
 }
 MARKERS = re.compile(r"</?e[12]>")
 SHAKESPEARE_TRAINED_ON = 0.9
 
 
 def lines(path: Path) -> Iterator[str]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
         yield from (line.rstrip("\n") for line in file)
 
 
@@ -87,6 +93,24 @@ def speeches(path: Path) -> Documents:
         yield split(parts[at : at + 8])
 
 
+def paragraphs(path: Path) -> Documents:
+    """Of WikiText: neither headings nor sentences with a word left out."""
+    for line in lines(path):
+        if line.strip() and not line.startswith(" = "):
+            yield [sentence for sentence in split([line]) if "<unk>" not in sentence]
+
+
+def posts(path: Path) -> Documents:
+    """A word and its tag a line."""
+    words: list[str] = []
+    for line in chain(lines(path), [""]):
+        if line.strip():
+            words.append(line.split("\t")[0])
+        elif words:
+            yield [" ".join(words)]
+            words = []
+
+
 def alone(path: Path, column: int | None = None) -> Documents:
     """Sentences that stand for themselves."""
     for line in lines(path):
@@ -101,8 +125,12 @@ def read(path: Path) -> Documents:
         return treebank(path)
     if path.name.endswith(".jsonl.gz"):
         return descriptions(path) if name == "debian_desc_summarization" else dialogues(path)
+    if path.name.endswith(".conll"):
+        return posts(path)
     if name == "tiny_shakespeare":
         return speeches(path)
+    if name == "wikitext2_valid_test_only":
+        return paragraphs(path)
     columns = {"mr_sentence_polarity": 1, "sst2": 0, "semeval2010_task8": 1, "tatoeba_cmn_eng": 0}
     return alone(path, columns.get(name))
 
@@ -119,9 +147,12 @@ LEARNT_FROM = (
     "multi30k/train.en.gz",
     "tatoeba_cmn_eng/train.tsv.gz",
     "semeval2010_task8/train.tsv.gz",
+    "wnut17/train.conll",
+    "wikitext2_valid_test_only/valid.txt.gz",
     "sst2/train.tsv.gz",
     "mr_sentence_polarity/train.tsv.gz",
 )
+REVIEWS = tuple(name for name in LEARNT_FROM if name.startswith(("sst2", "mr_")) or "amazon" in name)
 
 
 def key(sentence: str) -> str:
@@ -135,6 +166,7 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path, help="the folder of the sets")
     parser.add_argument("out", type=Path, help="a .txt.gz to write")
+    parser.add_argument("--only", choices=["reviews"], help="of what people say of films and goods")
     options = parser.parse_args()
     held_back = {
         key(sentence)
@@ -145,7 +177,7 @@ def main() -> None:
     }
     counts: Counter[str] = Counter()
     with gzip.open(options.out, "wt", encoding="utf-8", compresslevel=6) as sink:
-        for name in LEARNT_FROM:
+        for name in REVIEWS if options.only else LEARNT_FROM:
             before = counts.copy()
             for document in read(options.data / name):
                 kept = [sentence for sentence in document if key(sentence) and key(sentence) not in held_back]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import regard
+from berts import written
 from regard.api import Trained
 from regard.data.source import rows_of
 from regard.doctor import examine
@@ -183,13 +184,15 @@ def test_it_embeds(trained: Trained, folder: Path) -> None:
 
 
 def test_pretraining_goes_on_from_another(trained: Trained, folder: Path, tmp_path: Path) -> None:
-    """With its vocabulary; which must have something to hide words behind."""
+    """With all of it, its vocabulary too; which must have something to hide words behind."""
     given = pretraining(tmp_path).model_dump(mode="json")
     given["model"] = {"kind": "bert_pretraining", "init_from": str(folder / "run")}
     del given["task"]["tokenizer"]
     with prepare(regard.Recipe.parse(given)) as run:
         begun = run.training.model.state_dict()
-        assert torch.equal(begun["encoder.embed.weight"], trained.model.state_dict()["encoder.embed.weight"])
+        before = trained.model.state_dict()
+        assert begun.keys() == before.keys()
+        assert all(torch.equal(begun[name], before[name]) for name in before)
     (tmp_path / "other").mkdir()
     bert = {"kind": "bert", "d_model": 12, "n_heads": 3, "d_ff": 11, "max_positions": 300}
     other = fine_tuning(tmp_path / "other", folder) | {"run": str(tmp_path / "other" / "run")}
@@ -198,6 +201,29 @@ def test_pretraining_goes_on_from_another(trained: Trained, folder: Path, tmp_pa
     given["run"], given["model"]["init_from"] = str(tmp_path / "third"), str(tmp_path / "other" / "run")
     with pytest.raises(RecipeError, match=r"its vocabulary has no \[MASK\]"):
         prepare(regard.Recipe.parse(given))
+
+
+@pytest.mark.parametrize(
+    ("architecture", "anew"),
+    [
+        ("BertForPreTraining", ()),
+        ("BertForMaskedLM", ("pooling.", "follows.")),
+        ("BertModel", ("hidden", "output_bias", "follows.")),
+    ],
+)
+def test_pretraining_goes_on_from_a_foreign_one(
+    tmp_path: Path, architecture: str, anew: tuple[str, ...]
+) -> None:
+    """What the folder has is taken; the rest does not begin with its numbers."""
+    written(tmp_path / "hf", architecture)
+    given = pretraining(tmp_path).model_dump(mode="json")
+    given["model"] = {"kind": "bert_pretraining", "init_from": str(tmp_path / "hf")}
+    del given["task"]["tokenizer"]
+    with prepare(regard.Recipe.parse(given)) as run:
+        begun = run.training.model.state_dict()
+        found = read_encoder(tmp_path / "hf").tensors
+        taken = {name for name in begun if name in found and torch.equal(begun[name], found[name])}
+        assert begun.keys() - taken == {name for name in begun if name.startswith(anew)}
 
 
 def test_it_is_served(trained: Trained, folder: Path, tmp_path: Path) -> None:

@@ -19,6 +19,13 @@ import transformers
 UNSCORED = -100
 WARM_UP = 5
 """Steps before the clock starts."""
+WHOLE = {
+    "eval_strategy": "epoch",
+    "save_strategy": "epoch",
+    "bf16": True,
+    "train_sampling_strategy": "group_by_length",
+}
+"""How a whole training differs from steps by the clock, which are timed as the Trainer has them by itself."""
 
 
 class Clock(transformers.TrainerCallback):
@@ -85,7 +92,7 @@ def main() -> None:
     clock = Clock()
     per_epoch = -(-len(splits["train"]) // told["batch"])
     with tempfile.TemporaryDirectory() as folder:
-        often = {} if told["steps"] else {"eval_strategy": "epoch", "save_strategy": "epoch"}
+        way = {"save_strategy": "no"} if told["steps"] else WHOLE
         trainer = transformers.Trainer(
             model=model,
             args=transformers.TrainingArguments(
@@ -104,7 +111,7 @@ def main() -> None:
                 save_total_limit=1,
                 metric_for_best_model="eval_score",
                 load_best_model_at_end=not told["steps"],
-                **(often or {"save_strategy": "no"}),
+                **way,
             ),
             train_dataset=splits["train"],
             eval_dataset=splits["valid"],

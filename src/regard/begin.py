@@ -13,7 +13,8 @@ from torch import nn
 from regard.decoder import Decoder, read_decoder
 from regard.encoder import PART, Encoder, read_encoder
 from regard.errors import RecipeError
-from regard.models import EncoderConfig, EncodingConfig, GPTConfig
+from regard.export.bert import HIDDEN, PRETRAINED
+from regard.models import BertPretraining, EncoderConfig, EncodingConfig, GPTConfig
 from regard.models.height import MARKS
 from regard.recipe import Recipe
 
@@ -78,12 +79,14 @@ def _own(asked: EncoderConfig | GPTConfig, begins: Found, where: str) -> dict[st
 
 def begin(model: nn.Module, begins: Found) -> None:
     """Copy what was trained into a new model: all of a decoder; an encoder, and of its marks and its heads
-    what fits. The rest stays random.
+    what fits. A pretraining goes on with what told hidden words before. The rest stays random.
     """
     own = model.state_dict()
+    goes_on = isinstance(model, BertPretraining) and HIDDEN.keys() <= begins.tensors.keys()
+    may_differ = (*MAY_DIFFER, *PRETRAINED) if goes_on else MAY_DIFFER
     with torch.no_grad():
         for name, tensor in begins.tensors.items():
             fits = name in own and own[name].shape == tensor.shape
             needed = isinstance(begins, Decoder) or name.startswith(PART)
-            if fits if name.startswith(MAY_DIFFER) else needed:
+            if fits if name.startswith(may_differ) else needed:
                 own[name].copy_(tensor)

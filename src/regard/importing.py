@@ -11,8 +11,8 @@ from regard.encoder import of_bert
 from regard.errors import CheckpointError, RunError, quoted
 from regard.export import bert, foreign, gpt2
 from regard.export.tensors import WEIGHTS
-from regard.models import AnswererConfig, ClassifierConfig, ModelConfig, TaggerConfig
-from regard.models.outline import outline
+from regard.models import AnswererConfig, BertPretrainingConfig, ClassifierConfig, ModelConfig, TaggerConfig
+from regard.models.outline import outline, places
 from regard.store import read_json, save_model
 from regard.tasks import (
     TASKS,
@@ -24,6 +24,8 @@ from regard.tasks import (
     LanguageModel,
     LanguageModelConfig,
     MultilabelConfig,
+    Pretrain,
+    PretrainConfig,
     Tag,
     TagConfig,
 )
@@ -35,6 +37,7 @@ BERTS: dict[str, Any] = {
     "multilabel": MultilabelConfig,
     "tag": TagConfig,
     "answer": AnswerConfig,
+    "pretrain": PretrainConfig,
 }
 
 
@@ -80,23 +83,28 @@ def _tell_rows(folder: Path, found: bert.Folder | gpt2.Folder, tell: Callable[[s
 
 def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
     try:
-        usual = {"max_length": min(found.max_length, bert.USUAL_LENGTH)}
-        task_config = BERTS[kind].model_validate(found.told.get("regard_task") or usual)
         config = _config(found, kind)
+        room = places(config)
+        assert room is not None, "a BERT's positions end"
+        usual = {"max_length": min(found.max_length, room - 1, bert.USUAL_LENGTH)}
+        task_config = BERTS[kind].model_validate(found.told.get("regard_task") or usual)
     except ValidationError as error:
         raise _damaged(path, error) from None
-    if task_config.max_length > found.config.max_positions - 2:
+    if task_config.max_length >= room:
         raise CheckpointError(
             f"{path}: max_position_embeddings is {found.config.max_positions}, but texts may have "
-            f"{task_config.max_length} pieces and two marks"
+            f"{task_config.max_length} pieces and their marks"
         )
     task = _task(path, found, kind, task_config)
     model = outline(config, task.dims).to_empty(device="cpu")
-    fill(model, found.tensors, str(path.with_name(WEIGHTS)))
+    own = model.state_dict().keys()
+    fill(model, {name: it for name, it in found.tensors.items() if name in own}, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, config, {})
 
 
 def _config(found: bert.Folder, kind: str) -> ModelConfig:
+    if kind == "pretrain":
+        return BertPretrainingConfig(encoder=found.config)
     told = found.told.get("classifier_dropout")
     common: dict[str, Any] = {
         "encoder": found.config,
@@ -117,6 +125,8 @@ def _task(path: Path, found: bert.Folder, kind: str, config: Any) -> AnyTask:
                 f"{path}: {bert.MAY_BE_NONE} is {may_be_none!r}, it should be true or false"
             )
         return Answer(config, found.tokenizer, may_be_none=may_be_none)
+    if kind == "pretrain":
+        return Pretrain(config, found.tokenizer)
     labels = found.labels
     problem = found.told.get("problem_type") or bert.ONE_LABEL
     known = problem in (bert.ONE_LABEL, bert.SEVERAL_LABELS)

@@ -1,8 +1,7 @@
 """Hugging Face's BERT: which of its tensors is which of ours, and its folders read without transformers.
 
-Only config.json, safetensors and the vocabulary are read. Heads that were trained along (masked words, next
-sentences) are passed over; a tensor that is none of a BERT's is refused, as the model would not be
-what its name says.
+Only config.json, safetensors and the vocabulary are read. A tensor that is none of a BERT's is refused, as
+the model would not be what its name says.
 """
 
 import re
@@ -21,7 +20,8 @@ from regard.data.tokenizer import Tokenizer
 from regard.errors import CheckpointError, quoted
 from regard.export.tensors import WEIGHTS, Shape, opened, refuse_others
 from regard.export.tokens import FILE, read_tokenizer
-from regard.models import BertConfig
+from regard.models import BertConfig, BertPretrainingConfig
+from regard.models.dims import Dims
 from regard.models.outline import unfilled
 from regard.store import read_json
 
@@ -30,7 +30,8 @@ USUAL_LENGTH = 256
 """Pieces of a text that a classifier reads, if it can."""
 CLASSIFIER, TAGGER = "BertForSequenceClassification", "BertForTokenClassification"
 ANSWERER = "BertForQuestionAnswering"
-"""The ones whose heads we have too."""
+PRETRAINING = ("BertForPreTraining", "BertForMaskedLM")
+"""The ones whose heads we have too. Many a file that is called by the last name holds all of the first."""
 ONE_LABEL, SEVERAL_LABELS = "single_label_classification", "multi_label_classification"
 """What config.json calls its problem_type."""
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
@@ -68,6 +69,16 @@ HEADS = {
     "output.bias": "classifier.bias",
 }
 ANSWERS = {"spans.weight": "qa_outputs.weight", "spans.bias": "qa_outputs.bias"}
+HIDDEN = {
+    "hidden.weight": "cls.predictions.transform.dense.weight",
+    "hidden.bias": "cls.predictions.transform.dense.bias",
+    "hidden_norm.weight": "cls.predictions.transform.LayerNorm.weight",
+    "hidden_norm.bias": "cls.predictions.transform.LayerNorm.bias",
+    "output_bias": "cls.predictions.bias",
+}
+FOLLOWS = {"follows.weight": "cls.seq_relationship.weight", "follows.bias": "cls.seq_relationship.bias"}
+PRETRAINED = {name: it for name, it in HEADS.items() if name.startswith("pooling.")} | HIDDEN | FOLLOWS
+"""All that stands above the encoder of a BERT that was pretrained."""
 MAY_BE_NONE = "regard_may_be_none"
 """In config.json of an answerer: whether it has learnt that a question may have no answer."""
 PASSED_OVER = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
@@ -78,7 +89,7 @@ class Folder:
     config: BertConfig
     tokenizer: Tokenizer
     tensors: dict[str, Tensor]
-    """By the names of a classifier of ours: encoder.…, and pooling.… and output.… where they are there."""
+    """By the names of our models: encoder.…, and what stands above it where it is there."""
     labels: tuple[str, ...]
     """What the last map tells apart; none without it."""
     told: dict[str, Any]
@@ -97,6 +108,8 @@ class Folder:
         heads, wrote = self.told.get("architectures"), self.told.get("regard_task")
         kind = wrote.get("kind") if isinstance(wrote, dict) else None
         for head in heads if isinstance(heads, list) else ():
+            if head in PRETRAINING and self.tensors.keys() >= PRETRAINED.keys() and self._can_hide:
+                return "pretrain"
             if head == CLASSIFIER and self.told.get("problem_type") == SEVERAL_LABELS:
                 return "multilabel"
             if head == CLASSIFIER:
@@ -104,6 +117,10 @@ class Folder:
             if (head, kind) in ((TAGGER, "tag"), (ANSWERER, "answer")):
                 return str(kind)
         return None
+
+    @property
+    def _can_hide(self) -> bool:
+        return self.tokenizer.marks.mask is not None
 
 
 def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:
@@ -124,8 +141,9 @@ def read(folder: Path) -> Folder:
         raise CheckpointError(
             f"{folder}: the vocabulary has {len(tokenizer)} pieces, the model in config.json {n_rows!r}"
         )
-    tensors = _tensors(folder / WEIGHTS, config, n_rows)
-    tensors["encoder.embed.weight"] = tensors["encoder.embed.weight"][: len(tokenizer)].clone()
+    tensors = _tensors(folder / WEIGHTS, config, n_rows, tied=told.get("tie_word_embeddings", True) is True)
+    for name in tensors.keys() & {"encoder.embed.weight", "output_bias"}:
+        tensors[name] = tensors[name][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
     labels = _labels(folder / "config.json", told, n_labels)
     longest = _longest(folder, config.max_positions - 2, len(tokenizer.framed(())))
@@ -174,19 +192,28 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
         raise CheckpointError(f"{path}: {first_fault(error, NAMES)}") from None
 
 
-def _tensors(path: Path, config: BertConfig, n_rows: int) -> dict[str, Tensor]:
-    """What is ours of the file, once every name and shape is known to be as config.json has it."""
+def _tensors(path: Path, config: BertConfig, n_rows: int, *, tied: bool) -> dict[str, Tensor]:
+    """What is ours of the file, once every name and shape is known to be as config.json has it.
+
+    `tied`: hidden words are told by the embeddings, as here.
+    """
+    whole = BertPretrainingConfig(encoder=config)
     try:
-        own = unfilled(lambda: config.build(n_rows)).state_dict()
+        own = unfilled(lambda: whole.build(Dims(source_vocab=n_rows))).state_dict()
     except (RuntimeError, TypeError):  # no number, or one whose product with others is no number of bytes
         raise CheckpointError(
             f"{path.with_name('config.json')}: vocab_size is {n_rows}, with its other sizes beyond any "
             "machine; is it damaged?"
         ) from None
-    shapes = {theirs: tuple(own[ours].shape) for ours, theirs in correspondence(config)}
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
+    needed = list(names)
     names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
     with opened(path, _plain) as file:
+        for head in (HIDDEN, FOLLOWS) if tied else (FOLLOWS,):
+            if file.shapes.keys() >= set(head.values()):
+                names |= {theirs: ours for ours, theirs in head.items()}
+                needed += head.values()
+        shapes = {theirs: tuple(own[names[theirs]].shape) for theirs in needed}
         refuse_others(file, shapes | _heads(file.shapes, config.d_model), PASSED_OVER)
         return {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
 

@@ -14,28 +14,21 @@ import torch
 from torch import Tensor, nn
 
 from regard.export import hf_bert
-from regard.export.bert import HEADS
+from regard.export.bert import PRETRAINED, PRETRAINING
 from regard.export.hf import loaded
 from regard.export.parity import Answer
 from regard.models import BertPretrainingConfig
 from regard.tasks import Pretrain
 from regard.tasks.task import padded
 
-ARCHITECTURE = "BertForPreTraining"
-OWN_HEADS = {ours: theirs for ours, theirs in HEADS.items() if ours.startswith("pooling.")} | {
-    "hidden.weight": "cls.predictions.transform.dense.weight",
-    "hidden.bias": "cls.predictions.transform.dense.bias",
-    "hidden_norm.weight": "cls.predictions.transform.LayerNorm.weight",
-    "hidden_norm.bias": "cls.predictions.transform.LayerNorm.bias",
-    "output_bias": "cls.predictions.bias",
-    "follows.weight": "cls.seq_relationship.weight",
-    "follows.bias": "cls.seq_relationship.bias",
-}
-
 
 def write(task: Pretrain, model: nn.Module, config: BertPretrainingConfig, folder: Path) -> None:
-    told = {"architectures": [ARCHITECTURE], "tie_word_embeddings": True}
-    hf_bert.write(task, model, config.encoder, folder, OWN_HEADS, told, CARD)
+    told = {
+        "architectures": [PRETRAINING[0]],
+        "tie_word_embeddings": True,
+        "regard_task": task.config.model_dump(mode="json"),
+    }
+    hf_bert.write(task, model, config.encoder, folder, PRETRAINED, told, CARD)
 
 
 CARD = """---
