@@ -21,6 +21,24 @@ def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 print(sum([faults() for _ in range(60)][-10:]))
 """
+KERNELS = """
+import ctypes
+import torch
+from regard.machine import keep_few_kernels
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (*"abcdefg", "used", *"hi")]
+
+libc = ctypes.CDLL(None)
+libc.mallinfo2.restype = Info
+{keep}
+w_DF = torch.randn(64, 256, dtype=torch.bfloat16)
+w_DF.T @ w_DF
+before = libc.mallinfo2().used
+for rows in range(17, 817):
+    torch.ones(rows, 64, dtype=torch.bfloat16) @ w_DF
+print(libc.mallinfo2().used - before)
+"""
 
 
 def test_a_container_or_batch_system_may_grant_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,3 +64,10 @@ def test_freed_memory_is_used_again_without_asking_for_it() -> None:
         return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
 
     assert pages("keep_freed_memory()") < pages("") / 3
+
+
+def test_kernels_of_shapes_that_do_not_come_back_are_not_kept() -> None:
+    """On a machine without units for bfloat16 there are none in the first place."""
+    code = KERNELS.format(keep="keep_few_kernels()")
+    grown = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
+    assert grown < 100 * 2**20, "444 MB if all are kept"

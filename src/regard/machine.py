@@ -13,6 +13,8 @@ import torch
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
+KERNELS = 128
+"""Remembered by oneDNN, and by torch once more."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,15 @@ def keep_freed_memory() -> None:
         libc.mallopt(mmap_max, 0)
         libc.mallopt(trim_threshold, 2**31 - 1)
         libc.mallopt(top_pad, 2**26)
+
+
+def keep_few_kernels() -> None:
+    """Of products in bfloat16, which have one for every shape: 1,024 are kept in each of two places, half a
+    megabyte each, and batches of text have ever new shapes. What this leaves is enough for those of a few
+    steps. It must be said before the first product.
+    """
+    for where in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(where, str(KERNELS))
 
 
 def has_bfloat16(device: torch.device) -> bool:

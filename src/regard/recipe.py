@@ -163,8 +163,9 @@ class Recipe(Config):
         return setting not in layers.model_fields_set
 
     @classmethod
-    def read(cls, path: Path, overrides: Sequence[str] = ()) -> Self:
+    def read(cls, path: Path | str, overrides: Sequence[str] = ()) -> Self:
         """A recipe file (.toml, or the .json a run folder holds), with overrides like `model.n_heads=8`."""
+        path = Path(path)
         try:
             if path.exists() and not path.is_file():
                 raise RecipeError(f"{path}: is not a file; a recipe is a .toml file")

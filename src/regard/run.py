@@ -32,7 +32,7 @@ from regard.data.layout import layout
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
-from regard.machine import Machine, keep_freed_memory
+from regard.machine import Machine, keep_few_kernels, keep_freed_memory
 from regard.metrics.resample import Weighable, intervals
 from regard.models import EncodingConfig, HMMConfig, Tagger
 from regard.models.height import freeze, rates
@@ -312,6 +312,7 @@ def assemble(
         torch.set_num_threads(recipe.train.threads)
     if device.type == "cpu":
         keep_freed_memory()
+        keep_few_kernels()
     torch.manual_seed(recipe.seed)
     model = recipe.model.build(task.dims).to(device)
     if begins is not None:
