@@ -5,9 +5,10 @@
 
 FOLDER is a BERT of Hugging Face; bench/held_out_articles.py makes train.json and valid.json. Settings are
 those of recipes/squad_minilm.toml. BertForQuestionAnswering learns from the windows that regard cut, with its
-own loss and dropout, in as many steps; both keep the epoch with the best F1 on validation questions, and
-regard finds and scores the spans of both. What differs: regard's batches hold windows of similar length and
-about as many pieces, transformers' as many windows in random order; and regard drops no attention weights.
+own loss and dropout, in as many steps, with products as precise as regard's and windows of similar length in
+a batch; both keep the epoch with the best F1 on validation questions, and regard finds and scores the spans
+of both. What differs: regard's batches hold about as many pieces, transformers' as many windows; and regard
+drops no attention weights.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from regard.tasks.answered import AnswerTally
 from regard.tasks.questions import Question, Questions
 from regard.training.config import TrainConfig
 from regard.training.evaluate import evaluate
+from regard.training.precision import is_narrow, products
 
 BENCH = Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH)]
@@ -44,6 +46,8 @@ from train_speed import machine  # noqa: E402
 
 RECIPE = BENCH.parent / "recipes" / "squad_minilm.toml"
 CPU = torch.device("cpu")
+TOGETHER = 50
+"""Batches that are drawn together and sorted by length, as the Trainer does where it is asked to."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +144,15 @@ def theirs(task: Answer, options: argparse.Namespace, train: Path, n_steps: int,
     )
     schedule = get_linear_schedule_with_warmup(optimizer, plan.warmup, n_steps)
     best, kept = -1.0, model.state_dict()
+    narrow = is_narrow(plan, CPU, model.bert.config.hidden_size)
     for epoch in range(options.epochs):
         model.train()
         n_parts = n_steps * (epoch + 1) // options.epochs - n_steps * epoch // options.epochs
         for batch in batches(windows, n_parts):
             optimizer.zero_grad()
-            model.loss(task.collate(batch)).backward()
+            with products(CPU, narrow=narrow):
+                loss = model.loss(task.collate(batch))
+            loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)
             optimizer.step()
             schedule.step()
@@ -164,9 +171,12 @@ def windows_of(example: Question) -> Iterator[Question]:
 
 
 def batches(windows: Sequence[Question], n: int) -> Iterator[list[Question]]:
-    """All windows in random order, in so many parts of one size."""
-    for part in torch.randperm(len(windows)).tensor_split(n):
-        yield [windows[i] for i in part.tolist()]
+    """All windows, in so many parts of one size; those of a part are of similar length."""
+    drawn = torch.randperm(len(windows)).split(TOGETHER * (len(windows) // n))
+    alike = [i for some in drawn for i in sorted(some.tolist(), key=lambda i: len(windows[i].tokens))]
+    parts = torch.tensor(alike).tensor_split(n)
+    for number in torch.randperm(n).tolist():
+        yield [windows[i] for i in parts[number].tolist()]
 
 
 def shown(value: float, interval: tuple[float, float]) -> str:

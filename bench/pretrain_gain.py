@@ -5,8 +5,9 @@ model begun at random, on the same labels with the same seeds.
 
 For each seed other labels are drawn and both models trained; the checkpoint is picked on the validation
 split, the test split is scored once. A training that is there already is not repeated, so the script goes on
-where it was stopped. Both have the pretrained run's sizes and vocabulary; each has a learning rate of its own
-(--lr, --lr-scratch), to be chosen on the validation split. The paired test takes the seeds as pairs.
+where it was stopped. Both have the pretrained run's sizes and vocabulary; each has the learning rate of --lr
+that does best on the validation split, on average of the first seeds (--tune). The paired test takes seeds as
+pairs.
 """
 
 import argparse
@@ -21,7 +22,6 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 import torch
 
@@ -35,6 +35,8 @@ sys.path[:0] = [str(BENCH)]
 from train_speed import machine  # noqa: E402
 
 WAYS = ("pretrained", "scratch")
+Found = dict[str, list[dict[str, float]]]
+"""Scores of each way, seed by seed."""
 
 
 def labelled(source: Path, folder: Path, n_labels: int, seed: int) -> Path:
@@ -52,11 +54,11 @@ def labelled(source: Path, folder: Path, n_labels: int, seed: int) -> Path:
     return path
 
 
-def recipe(options: argparse.Namespace, way: str, seed: int) -> regard.Recipe:
+def recipe(options: argparse.Namespace, way: str, seed: int, lr: float) -> regard.Recipe:
     begun = way == "pretrained"
     return regard.Recipe.parse(
         {
-            "run": str(options.runs / f"{way}-{seed}"),
+            "run": str(options.runs / f"{way}-{seed}-{lr:g}"),
             "seed": seed,
             "task": {"kind": "classify", "max_length": options.max_length},
             "data": {
@@ -75,7 +77,7 @@ def recipe(options: argparse.Namespace, way: str, seed: int) -> regard.Recipe:
                 "max_epochs": options.epochs,
                 "batch_tokens": 1024,
                 "optimizer": "adamw",
-                "lr": options.lr if begun else options.lr_scratch,
+                "lr": lr,
                 "weight_decay": 0.01,
                 "schedule": "linear",
                 "warmup": 30,
@@ -98,11 +100,22 @@ def random_encoder(options: argparse.Namespace, seed: int) -> Path:
     return folder
 
 
-def accuracy(options: argparse.Namespace, way: str, seed: int) -> dict[str, float]:
+def accuracy(options: argparse.Namespace, way: str, seed: int, lr: float) -> dict[str, float]:
     """Of a finished run, or of one that is trained now."""
-    trained = regard.train(recipe(options, way, seed), quiet=True)
+    trained = regard.train(recipe(options, way, seed, lr), quiet=True)
     assert isinstance(trained.task, Classify)
-    return {split: scores["accuracy"] for split, scores in trained.metrics["scores"].items()}
+    found = {split: scores["accuracy"] for split, scores in trained.metrics["scores"].items()}
+    print(json.dumps({"begins": way, "seed": seed, "lr": lr, "valid": found["valid"]}), flush=True)
+    return found
+
+
+def chosen(options: argparse.Namespace, way: str) -> float:
+    """The learning rate that does best on the validation split."""
+
+    def mean(lr: float) -> float:
+        return fmean(accuracy(options, way, seed, lr)["valid"] for seed in range(1, options.tune + 1))
+
+    return float(max(options.lr, key=mean))
 
 
 def paired(differences: Sequence[float]) -> tuple[float, float]:
@@ -127,7 +140,7 @@ def _two_sided(t: float, freedom: int, steps: int = 200_000) -> float:
     return max(0.0, 1 - 2 * (density(0) + inner + density(t)) * width / 3)
 
 
-def section(options: argparse.Namespace, found: dict[str, list[dict[str, float]]]) -> str:
+def section(options: argparse.Namespace, found: Found, rates: dict[str, float]) -> str:
     rows = ["| begins | test accuracy, each seed | mean | validation |", "|---|---|---|---|"]
     for way in WAYS:
         each = ", ".join(f"{told['test']:.1f}" for told in found[way])
@@ -140,8 +153,9 @@ def section(options: argparse.Namespace, found: dict[str, list[dict[str, float]]
         f"\n## What pretraining is worth, {date.today()}\n\n"
         f"`{shlex.join(['python', 'bench/pretrain_gain.py', *sys.argv[1:]])}`\n\n"
         f"Machine: {machine()}; threads: {options.threads}. {options.labels} labels, "
-        f"{len(differences)} seeds, {options.epochs} epochs; learning rates {options.lr:g} (pretrained), "
-        f"{options.lr_scratch:g} (scratch).\n\n"
+        f"{len(differences)} seeds, {options.epochs} epochs; learning rates "
+        + ", ".join(f"{lr:g} ({way})" for way, lr in rates.items())
+        + f", of {', '.join(f'{lr:g}' for lr in options.lr)}.\n\n"
         + "\n".join(rows)
         + f"\n\nDifference {fmean(differences):+.2f} on average; paired t-test: t = {t:.2f}, p = {p:.4f}.\n"
     )
@@ -157,20 +171,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--labels", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--lr", type=float, default=2e-4)
-    parser.add_argument("--lr-scratch", type=float, default=5e-4)
+    parser.add_argument("--lr", type=float, nargs="+", default=[1e-4, 3e-4, 1e-3])
+    parser.add_argument("--tune", type=int, default=2, help="seeds that a learning rate is chosen with")
     parser.add_argument("--max-length", type=int, default=62)
     parser.add_argument("--pooling", default="mean")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--append", type=Path, help="add the table to this file")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
-    found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
-    for seed in range(1, options.seeds + 1):
-        for way in WAYS:
-            found[way].append(accuracy(options, way, seed))
-            print(json.dumps({"seed": seed, "begins": way} | found[way][-1]), flush=True)
-    told = section(options, found)
+    rates = {way: chosen(options, way) for way in WAYS}
+    found = {
+        way: [accuracy(options, way, seed, rates[way]) for seed in range(1, options.seeds + 1)]
+        for way in WAYS
+    }
+    told = section(options, found, rates)
     print(told)
     if options.append is not None:
         with options.append.open("a", encoding="utf-8") as file:
