@@ -157,6 +157,50 @@ def test_a_pretrained_head_of_another_shape_is_refused(tmp_path: Path, name: str
         read_encoder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "name", ["cls.predictions.bias", "cls.predictions.transform.dense.weight", "cls.seq_relationship.bias"]
+)
+def test_a_pretrained_head_of_which_a_part_is_missing_is_refused(tmp_path: Path, name: str) -> None:
+    written(tmp_path, "BertForPreTraining")
+    retensored(lambda tensors: tensors.pop(name))(tmp_path)
+    with pytest.raises(CheckpointError, match=rf"tensor {name} is missing, config\.json asks for one of"):
+        read_encoder(tmp_path)
+
+
+OUTPUT = "cls.predictions.decoder."
+
+
+@pytest.mark.parametrize(
+    ("change", "answers"),
+    [
+        (lambda it: {f"{OUTPUT}weight": it["bert.embeddings.word_embeddings.weight"].clone()}, True),
+        (lambda it: {f"{OUTPUT}bias": it["cls.predictions.bias"].clone()}, True),
+        (lambda it: {f"{OUTPUT}bias": it.pop("cls.predictions.bias")}, True),
+        (lambda it: {f"{OUTPUT}weight": it["bert.embeddings.word_embeddings.weight"] + 1}, False),
+        (lambda it: {f"{OUTPUT}bias": it["cls.predictions.bias"] + 1}, False),
+    ],
+    ids=["weights twice", "bias twice", "bias elsewhere", "other weights", "another bias"],
+)
+def test_an_output_beside_the_embeddings_counts_as_transformers_has_it(
+    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], answers: bool
+) -> None:
+    """It ties nothing that the file holds twice and that differs; hidden words are then passed over."""
+    written(tmp_path / "hf", "BertForPreTraining")
+    before = read_encoder(tmp_path / "hf").tensors
+    retensored(lambda tensors: tensors.update(change(tensors)))(tmp_path / "hf")
+    assert bool(import_folder(tmp_path / "hf", tmp_path / "own")) == answers
+    after = read_encoder(tmp_path / "hf").tensors
+    assert before.keys() - after.keys() == (set() if answers else bert.HIDDEN.keys())
+    assert all(torch.equal(before[name], after[name]) for name in after)
+
+
+def test_an_output_of_another_shape_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, "BertForPreTraining")
+    retensored(lambda tensors: tensors.update({f"{OUTPUT}weight": torch.ones(3, 3)}))(tmp_path)
+    with pytest.raises(CheckpointError, match=rf"tensor {OUTPUT}weight has shape \(3, 3\), config.json asks"):
+        read_encoder(tmp_path)
+
+
 def test_what_came_can_leave_and_come_again(tmp_path: Path) -> None:
     written(tmp_path / "hf", "BertForSequenceClassification", **LABELS)
     import_folder(tmp_path / "hf", tmp_path / "own")
