@@ -298,6 +298,11 @@ def _said(where: str, name: str, value: object, by: Reading | None, role: str) -
         return dialogue.told(where, name, value, by.separator, is_reply=role == "reply")
     if isinstance(by, Lists) and role in by.separators and isinstance(value, list):
         return by.joined(where, name, value, role)
+    if role == "label" and isinstance(value, list):
+        raise DataError(
+            f"{where}: {name} is an array; texts with several labels are for the task multilabel "
+            "(regard init --task multilabel)"
+        )
     return scalar(where, name, value)
 
 
