@@ -41,10 +41,8 @@ BERTS: dict[str, Any] = {
 }
 
 
-def import_folder(
-    folder: Path, out: Path, tell: Callable[[str], None] = lambda remark: None
-) -> tuple[str, ...]:
-    """What it is asked if it answers by itself; nothing if it is an encoder that something can begin with.
+def import_folder(folder: Path, out: Path, tell: Callable[[str], None] = lambda remark: None) -> str | None:
+    """Its kind of task if it answers by itself; None if it is an encoder that something can begin with.
 
     `tell` hears what is odd about the folder, though it can be read.
     """
@@ -61,7 +59,7 @@ def import_folder(
         gpt = gpt2.read(folder)
         _save_gpt(path, gpt, out)
         _tell_rows(folder, gpt, tell)
-        return LanguageModel.inputs
+        return LanguageModel.kind
     if model_type != bert.MODEL_TYPE:
         return foreign.import_folder(folder, out)
     found = bert.read(folder)
@@ -70,7 +68,7 @@ def import_folder(
     else:
         _save_bert(path, found, found.task, out)
     _tell_rows(folder, found, tell)
-    return TASKS[found.task].inputs if found.task else ()
+    return found.task
 
 
 def _tell_rows(folder: Path, found: bert.Folder | gpt2.Folder, tell: Callable[[str], None]) -> None:

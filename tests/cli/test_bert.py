@@ -33,6 +33,14 @@ def bert(home: Path) -> Path:
     return home / "bert"
 
 
+def test_import_says_what_it_can_be_asked(call: Call, home: Path) -> None:
+    written(home / "pretrained", "BertForPreTraining")
+    asked = 'regard predict own "your [MASK]"'
+    assert call("import", "pretrained", "--out", "own").stdout.splitlines() == ["wrote own", f"  {asked}"]
+    assert asked.replace("own", "THIS_FOLDER") in (home / "own" / "README.md").read_text("utf-8")
+    assert call("predict", "own", "your [MASK]").exit_code == 0
+
+
 def test_import_then_embed(call: Call, bert: Path) -> None:
     said = call("import", "bert", "--out", "own")
     assert said.exit_code == 0, said.stderr

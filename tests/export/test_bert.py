@@ -122,7 +122,7 @@ def test_a_pretrained_one_fills_blanks_as_it_did(tmp_path: Path, shape: dict[str
     model = written(tmp_path / "hf", "BertForPreTraining", **shape)
     path = tmp_path / "hf" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"architectures": [called]}), "utf-8")
-    assert import_folder(tmp_path / "hf", tmp_path / "own") == ("text",)
+    assert import_folder(tmp_path / "hf", tmp_path / "own") == "pretrain"
     own = regard.load(tmp_path / "own", device="cpu")
     assert own.task_config.max_length == 28, "the 31 positions without the three marks of a pair"
     given = their_batch(tmp_path / "hf", BLANKS)
