@@ -181,6 +181,12 @@ def fine_tuning(folder: Path, begins: Path) -> dict[str, Any]:
     }
 
 
+def test_texts_of_which_nothing_is_known_are_not_scored(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("Ω Ψ\nΞ\n\nΔ Θ\nΛ\n", "utf-8")
+    with pytest.raises(DataError, match="nothing could be hidden to be told: the vocabulary knows no piece"):
+        trained.evaluate([str(tmp_path / "other.txt")])
+
+
 def test_it_embeds(trained: Trained, folder: Path) -> None:
     vectors = regard.Embedder.load(folder / "run", "cpu")(["amber birch", "cedar"])
     assert vectors.shape == (2, 12)
