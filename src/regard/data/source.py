@@ -310,4 +310,7 @@ def _names(
     where: str, columns: Mapping[str, Column | None], by: Reading | None, known: Sequence[str]
 ) -> dict[str, str]:
     wanted = _wanted(columns, known, by)
-    return {role: column_name(where, role, column, known) for role, column in wanted.items()}
+    names = {role: column_name(where, role, column, known) for role, column in wanted.items()}
+    if twice := [name for name in names.values() if known.count(name) > 1]:
+        raise DataError(f"{where}: several columns are named {twice[0]}; rename all but one")
+    return names
