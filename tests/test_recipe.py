@@ -181,6 +181,7 @@ def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
         (TRANSLATE, "seed", -1, r"seed: -1 should be greater than or equal to 0"),
         (TRANSLATE, "seed", 2.5, r"seed: 2\.5 should be a valid integer"),
         (TRANSLATE, "run", "", r"run: '' is not the name of a folder"),
+        (TRANSLATE, "train.batch_tokens", 0, r"train\.batch_tokens: 0 should be greater than or equal to 1"),
         (TRANSLATE, "train", 3, r"train: 3 should be a valid dictionary"),
         (TRANSLATE, "model", 3, r"model: 3 should be a valid dictionary"),
         (TRANSLATE, "model", [], r"model: \[\] should be a valid dictionary"),
