@@ -3,10 +3,14 @@
 from collections.abc import Iterable, Sequence
 from itertools import tee
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.cli import console
 from regard.cli.files import fill
 from regard.errors import RecipeError, RunError
+
+if TYPE_CHECKING:
+    from regard.embed import Embedder
 
 
 def refuse_others(given: dict[str, object]) -> None:
@@ -25,6 +29,7 @@ def write_vectors(run: Path, texts: Iterable[str], out: Path | None, total: int 
         asked, kept = tee(texts)
         for text, vector in zip(kept, embedder.stream(asked), strict=True):
             console.write_json({"input": text, "embedding": [round(float(x), 7) for x in vector]})
+        _tell_cut(embedder)
         return
     rows = []
     with console.progress("embedding", total) as tick:
@@ -33,6 +38,14 @@ def write_vectors(run: Path, texts: Iterable[str], out: Path | None, total: int 
             tick(1)
     _save(out, rows, embedder.d_out)
     console.line(f"wrote {out}: {len(rows):,} vectors of {embedder.d_out} numbers")
+    _tell_cut(embedder)
+
+
+def _tell_cut(embedder: "Embedder") -> None:
+    if embedder.n_cut:
+        limit = f"longer than {embedder.max_length} pieces, which is what it reads"
+        line = f"{embedder.n_cut:,} of the texts {limit}: only the beginning was read"
+        console.line(line, "dim", console=console.ERR)
 
 
 def _refuse(out: Path) -> None:
