@@ -217,6 +217,20 @@ def test_what_came_can_leave_and_come_again(tmp_path: Path) -> None:
     assert again.task_config == own.task_config
 
 
+@pytest.mark.parametrize(
+    ("names", "separator"),
+    [(("a", "b", "c"), ","), (("a, b", "c; d", "e"), "|")],
+    ids=["plain", "with commas"],
+)
+def test_several_labels_stay_apart(tmp_path: Path, names: tuple[str, ...], separator: str) -> None:
+    several = {"problem_type": bert.SEVERAL_LABELS, "id2label": dict(enumerate(names))}
+    written(tmp_path / "hf", "BertForSequenceClassification", **several)
+    assert import_folder(tmp_path / "hf", tmp_path / "own") == "multilabel"
+    own = regard.load(tmp_path / "own", device="cpu")
+    (answer,) = own.predict(["amber birch"], threshold=1e-6)
+    assert answer.text == separator.join(names)
+
+
 def test_long_texts_are_cut_alike(tmp_path: Path) -> None:
     written(tmp_path / "hf", "BertForSequenceClassification", **LABELS)
     import_folder(tmp_path / "hf", tmp_path / "own")
@@ -349,6 +363,14 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "labels": (
         edited(problem_type="regression"),
         "a regression with 3 outputs; regard's models choose among",
+    ),
+    "fewer labels than outputs": (
+        edited(id2label={"0": "a", "1": "b"}),
+        r"id2label is \{'0': 'a', '1': 'b'\}, but the model has 3 outputs; name each of them, from 0 to 2",
+    ),
+    "a list of labels": (
+        edited(id2label=["a", "b", "c"]),
+        r"id2label is \['a', 'b', 'c'\], but the model has",
     ),
     "labels alike": (
         edited(id2label={"0": "a", "1": "b", "2": "a"}),
