@@ -318,6 +318,14 @@ def test_bad_lists(tmp_path: Path, line: str, message: str) -> None:
         next(rows)
 
 
+def test_western_bytes_are_told_what_they_may_be(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes("text\tlabel\nun café noir\tx\n".encode("windows-1252"))
+    with pytest.raises(
+        DataError, match=r'a\.tsv:2: byte 7 of the line \(0xe9\) .* = "windows-1252", "gb18030"'
+    ):
+        list(read_rows(["a.tsv"], LABELLED, base=tmp_path))
+
+
 def labelled(folder: Path, labels: str, separator: str) -> str:
     file = write(folder, "a.jsonl", f'{{"text": "a", "label": {labels}}}\n')
     row = next(read_rows([file], LABELLED, base=folder, by=Lists({"label": separator})))
