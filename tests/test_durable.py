@@ -113,6 +113,19 @@ def test_a_file_is_replaced_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
+def test_a_file_is_filled_or_stays(tmp_path: Path) -> None:
+    def half(place: Path) -> None:
+        place.write_bytes(b"ha")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "x.bin"
+    durable.fill_file(path, lambda place: place.write_bytes(b"whole"))
+    with pytest.raises(OSError, match="No space"):
+        durable.fill_file(path, half)
+    assert path.read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.bin"]
+
+
 def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path: Path) -> None:
     """Every file, the manifest too; which file it was is said."""
     rng = random.Random(1)

@@ -96,6 +96,25 @@ def test_a_damaged_encoder_is_said(tmp_path: Path) -> None:
             read_encoder(tmp_path / "own")
 
 
+def test_a_bad_text_is_told_by_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "hf")
+    monkeypatch.setattr("regard.embed.READ_AHEAD", 2)
+    with pytest.raises(DataError, match=r"input 4, character 2 of the text: U\+D800 is half of a surrogate"):
+        regard.Embedder.load(tmp_path / "hf")(["a", "b", "c", "d\ud800"])
+
+
+@pytest.mark.parametrize("out", [[], ["--out", "x.npy"]], ids=["lines", "array"])
+def test_the_command_tells_what_was_cut(
+    tmp_path: Path, out: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "hf")
+    texts = ["amber " * 29, "amber " * 30, "amber " * 31]
+    told = CliRunner().invoke(app, ["predict", "hf", "--embed", *texts, *out])
+    assert "2 of the texts longer than 29 pieces, which is what it reads: only the beginning" in told.stderr
+    assert CliRunner().invoke(app, ["predict", "hf", "--embed", texts[0]]).stderr == ""
+
+
 def test_the_command_writes_lines_or_an_array(tmp_path: Path) -> None:
     written(tmp_path / "hf")
     wanted = regard.Embedder.load(tmp_path / "hf")(MANY)

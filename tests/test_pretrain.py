@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import torch
 import regard
 from berts import written
 from regard.api import Trained
+from regard.begin import settled
 from regard.data.source import rows_of
 from regard.doctor import examine
 from regard.encoder import read_encoder
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.models.classifier import WordsConfig
 from regard.run import prepare
 from regard.training.events import Step
 from served import served
@@ -178,6 +181,12 @@ def fine_tuning(folder: Path, begins: Path) -> dict[str, Any]:
     }
 
 
+def test_texts_of_which_nothing_is_known_are_not_scored(trained: Trained, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("Ω Ψ\nΞ\n\nΔ Θ\nΛ\n", "utf-8")
+    with pytest.raises(DataError, match="nothing could be hidden to be told: the vocabulary knows no piece"):
+        trained.evaluate([str(tmp_path / "other.txt")])
+
+
 def test_it_embeds(trained: Trained, folder: Path) -> None:
     vectors = regard.Embedder.load(folder / "run", "cpu")(["amber birch", "cedar"])
     assert vectors.shape == (2, 12)
@@ -201,6 +210,17 @@ def test_pretraining_goes_on_from_another(trained: Trained, folder: Path, tmp_pa
     given["run"], given["model"]["init_from"] = str(tmp_path / "third"), str(tmp_path / "other" / "run")
     with pytest.raises(RecipeError, match=r"its vocabulary has no \[MASK\]"):
         prepare(regard.Recipe.parse(given))
+
+
+def test_only_a_bert_is_pretrained_further(trained: Trained, folder: Path, tmp_path: Path) -> None:
+    given = pretraining(tmp_path).model_dump(mode="json")
+    given["model"] = {"kind": "bert_pretraining", "init_from": str(folder / "run")}
+    del given["task"]["tokenizer"]
+    other = replace(read_encoder(folder / "run"), config=WordsConfig())
+    with pytest.raises(
+        RecipeError, match=r"model\.init_from: the encoder in .* is 'words', what is pretrained"
+    ):
+        settled(regard.Recipe.parse(given), other)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,12 @@ max_steps = 1_000
 lr = 1e-4
 """
 
+COUNTED: dict[str, Any] = {
+    "task": {"kind": "tag"},
+    "data": {"train": "a.conll"},
+    "model": {"kind": "hmm"},
+}
+
 
 def changed(recipe: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy with one setting more."""
@@ -181,6 +187,14 @@ def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
         (TRANSLATE, "seed", -1, r"seed: -1 should be greater than or equal to 0"),
         (TRANSLATE, "seed", 2.5, r"seed: 2\.5 should be a valid integer"),
         (TRANSLATE, "run", "", r"run: '' is not the name of a folder"),
+        (
+            COUNTED,
+            "model.smoothing",
+            1e308,
+            r"model\.smoothing: 1e\+308 should be less than or equal",
+        ),
+        (COUNTED, "model.smoothing", 5e-324, r"model\.smoothing: 5e-324 should be greater than or equal to"),
+        (TRANSLATE, "train.batch_tokens", 0, r"train\.batch_tokens: 0 should be greater than or equal to 1"),
         (TRANSLATE, "train", 3, r"train: 3 should be a valid dictionary"),
         (TRANSLATE, "model", 3, r"model: 3 should be a valid dictionary"),
         (TRANSLATE, "model", [], r"model: \[\] should be a valid dictionary"),

@@ -233,6 +233,13 @@ def test_json_lines_with_lists_of_labels() -> None:
     assert guess.sample[1].fields["label"] == "a, or b|c"
 
 
+@pytest.mark.parametrize("texts", ["true", "null", '"an answer"', '{"a": 1}'])
+def test_answers_that_are_no_lists_are_refused(texts: str) -> None:
+    line = f'{{"question": "who", "context": "Ann", "answers": {{"text": {texts}, "answer_start": 1}}}}'
+    with pytest.raises(DataError, match=r'train\.jsonl:1: its answers need lists "text" and "answer_start"'):
+        sniff([write_table("train.jsonl", [line] * 3)])
+
+
 def test_keywords_are_no_tags() -> None:
     lines = [f'{{"text": "{text}", "label": "{"ab"[row % 2]}", "tags": ["x", "y"]}}'
              for row, text in enumerate(sentences(ENGLISH, 50))]  # fmt: skip

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from regard.tags import Span, first_fault, may_follow, scheme, spans, strangers
+from regard.tags import Span, first_fault, may_follow, scheme, spans, strangers, unbegun
 
 BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 BIOES = ("O", *(f"{place}-{kind}" for place in "BIES" for kind in ("PER", "LOC")))
@@ -21,6 +21,9 @@ BIOES = ("O", *(f"{place}-{kind}" for place in "BIES" for kind in ("PER", "LOC")
         (("NOUN", "VERB", "X"), None),
         (("B-PER", "NOUN"), None),
         (("O",), None),
+        (("O", "S-PER"), "BIOES"),
+        (("O", "S"), None),
+        (("O", "I-PER"), None),
     ],
 )
 def test_the_scheme_is_recognised(names: tuple[str, ...], found: str | None) -> None:
@@ -39,6 +42,20 @@ def test_the_scheme_is_recognised(names: tuple[str, ...], found: str | None) -> 
 )
 def test_what_keeps_tags_from_being_of_one_scheme(names: tuple[str, ...], found: list[str]) -> None:
     assert strangers(names) == found
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (BIO, []),
+        (("O", "I-PER", "I-LOC"), ["I-LOC", "I-PER"]),
+        (("M-PER", "E-PER"), ["E-PER", "M-PER"]),
+        (("O", "I"), []),
+        (("I-PER", "NOUN"), []),
+    ],
+)
+def test_spans_that_nothing_begins(names: tuple[str, ...], found: list[str]) -> None:
+    assert unbegun(names) == found
 
 
 @pytest.mark.parametrize(

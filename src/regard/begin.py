@@ -13,8 +13,7 @@ from torch import nn
 from regard.decoder import Decoder, read_decoder
 from regard.encoder import PART, Encoder, read_encoder
 from regard.errors import RecipeError
-from regard.export.bert import HIDDEN, PRETRAINED
-from regard.models import BertPretraining, EncoderConfig, EncodingConfig, GPTConfig
+from regard.models import BertPretraining, BertPretrainingConfig, EncoderConfig, EncodingConfig, GPTConfig
 from regard.models.height import MARKS
 from regard.recipe import Recipe
 
@@ -52,6 +51,11 @@ def settled(recipe: Recipe, begins: Found | None) -> Recipe:
 def _agreed(model: EncodingConfig, begins: Found) -> EncoderConfig:
     asked, found = model.encoder, begins.config
     assert not isinstance(found, GPTConfig)
+    if isinstance(model, BertPretrainingConfig) and found.kind != asked.kind:
+        raise RecipeError(
+            f"model.init_from: the encoder in {begins.folder} is {found.kind!r}, what is pretrained is "
+            f"{asked.kind!r}; begin with a BERT, or without init_from"
+        )
     if "encoder" not in model.model_fields_set:
         return found
     if asked.kind != found.kind:
@@ -82,8 +86,9 @@ def begin(model: nn.Module, begins: Found) -> None:
     what fits. A pretraining goes on with what told hidden words before. The rest stays random.
     """
     own = model.state_dict()
-    goes_on = isinstance(model, BertPretraining) and HIDDEN.keys() <= begins.tensors.keys()
-    may_differ = (*MAY_DIFFER, *PRETRAINED) if goes_on else MAY_DIFFER
+    may_differ: tuple[str, ...] = MAY_DIFFER
+    if isinstance(model, BertPretraining) and isinstance(begins, Encoder):
+        may_differ += begins.pretrained
     with torch.no_grad():
         for name, tensor in begins.tensors.items():
             fits = name in own and own[name].shape == tensor.shape

@@ -49,9 +49,14 @@ def write_folder(final: Path, fill: Callable[[Path], None]) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Replace a file's text, or leave the file as it was."""
+    fill_file(path, lambda partial: partial.write_text(text, "utf-8"))
+
+
+def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """`fill` gets the name of a file to write, which then replaces what was there."""
     partial = _hidden(path, "partial")
     try:
-        partial.write_text(text, "utf-8")
+        fill(partial)
         _sync(partial)
         reached(f"before {path.name} is renamed")
         partial.replace(path)

@@ -37,6 +37,8 @@ class Embedder:
         self.d_out = encoder.config.d_out
         self._model = encoder.build().to(device)
         self._mean = Mean(self.d_out)
+        self.n_cut = 0
+        """Texts so far that were longer, so that only their beginning was read."""
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> Self:
@@ -53,12 +55,15 @@ class Embedder:
     def stream(self, texts: Iterable[str]) -> Iterator[Vectors]:
         """The vectors one by one, in bounded memory."""
         pending = several(texts)
+        first = 1
         while chunk := list(islice(pending, READ_AHEAD)):
-            yield from self._vectors([row.fields["text"] for row in rows_of(chunk, "text")])
+            yield from self._vectors([row.fields["text"] for row in rows_of(chunk, "text", first=first)])
+            first += len(chunk)
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:
-        cut = (ids[: self.max_length] for ids in self.tokenizer.ids(texts))
-        framed = [np.array(self.tokenizer.framed(ids)) for ids in cut]
+        whole = self.tokenizer.ids(texts)
+        self.n_cut += sum(len(ids) > self.max_length for ids in whole)
+        framed = [np.array(self.tokenizer.framed(ids[: self.max_length])) for ids in whole]
         found = np.empty((len(texts), self.d_out), np.float32)
         for places in sorted_batches([(len(ids),) for ids in framed], BATCH_TOKENS, BATCH_ROWS):
             found[places] = self._batch([framed[place] for place in places])

@@ -53,6 +53,11 @@ class Encoder:
         kept = (name for name in self.tensors if name.startswith(PART) and name != MARKS)
         return {name.removeprefix(PART): self.tensors[name] for name in kept}
 
+    @property
+    def pretrained(self) -> tuple[str, ...]:
+        """What stands above it that a pretraining goes on with, if it tells hidden words."""
+        return tuple(bert.PRETRAINED) if bert.HIDDEN.keys() <= self.tensors.keys() else ()
+
     def save(self, folder: Path) -> None:
         """With BERT's pooler, if it has one; without a last map."""
         kept = {name: it for name, it in self.tensors.items() if name.startswith((PART, POOLER))}

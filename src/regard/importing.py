@@ -1,6 +1,6 @@
 """Import: a folder of Hugging Face as one of ours: a translator, a GPT-2, a BERT with its head or without."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from regard.config import first_fault
 from regard.encoder import of_bert
-from regard.errors import CheckpointError, RunError, quoted
+from regard.errors import CheckpointError, RunError, quoted, shown
 from regard.export import bert, foreign, gpt2
 from regard.export.tensors import WEIGHTS
 from regard.models import AnswererConfig, BertPretrainingConfig, ClassifierConfig, ModelConfig, TaggerConfig
@@ -31,6 +31,7 @@ from regard.tasks import (
 )
 from regard.training.checkpoint import fill
 
+SEPARATORS = (",", ";", "|", "||")
 BERTS: dict[str, Any] = {
     "classify": ClassifyConfig,
     "classify_pair": ClassifyPairConfig,
@@ -41,10 +42,8 @@ BERTS: dict[str, Any] = {
 }
 
 
-def import_folder(
-    folder: Path, out: Path, tell: Callable[[str], None] = lambda remark: None
-) -> tuple[str, ...]:
-    """What it is asked if it answers by itself; nothing if it is an encoder that something can begin with.
+def import_folder(folder: Path, out: Path, tell: Callable[[str], None] = lambda remark: None) -> str | None:
+    """Its kind of task if it answers by itself; None if it is an encoder that something can begin with.
 
     `tell` hears what is odd about the folder, though it can be read.
     """
@@ -61,7 +60,7 @@ def import_folder(
         gpt = gpt2.read(folder)
         _save_gpt(path, gpt, out)
         _tell_rows(folder, gpt, tell)
-        return LanguageModel.inputs
+        return LanguageModel.kind
     if model_type != bert.MODEL_TYPE:
         return foreign.import_folder(folder, out)
     found = bert.read(folder)
@@ -70,7 +69,7 @@ def import_folder(
     else:
         _save_bert(path, found, found.task, out)
     _tell_rows(folder, found, tell)
-    return TASKS[found.task].inputs if found.task else ()
+    return found.task
 
 
 def _tell_rows(folder: Path, found: bert.Folder | gpt2.Folder, tell: Callable[[str], None]) -> None:
@@ -86,7 +85,9 @@ def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
         config = _config(found, kind)
         room = places(config)
         assert room is not None, "a BERT's positions end"
-        usual = {"max_length": min(found.max_length, room - 1, bert.USUAL_LENGTH)}
+        usual: dict[str, Any] = {"max_length": min(found.max_length, room - 1, bert.USUAL_LENGTH)}
+        if kind == "multilabel":
+            usual |= {"separator": _separator(found.labels)}
         task_config = BERTS[kind].model_validate(found.told.get("regard_task") or usual)
     except ValidationError as error:
         raise _damaged(path, error) from None
@@ -100,6 +101,12 @@ def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
     own = model.state_dict().keys()
     fill(model, {name: it for name, it in found.tensors.items() if name in own}, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, config, {})
+
+
+def _separator(labels: Sequence[str]) -> str:
+    """What no label holds can stand between them."""
+    known = [one for one in SEPARATORS if not any(one in label for label in labels)]
+    return known[0] if known else SEPARATORS[0]
 
 
 def _config(found: bert.Folder, kind: str) -> ModelConfig:
@@ -135,6 +142,21 @@ def _task(path: Path, found: bert.Folder, kind: str, config: Any) -> AnyTask:
             f"{path}: a {problem} with {len(labels)} outputs; regard's models choose among two labels or "
             "more (its encoder can still be used with model.init_from)"
         )
+    _refuse_unnamed(path, found.told.get("id2label"), labels)
+    if kind == "tag":
+        split: Any = "signs" if config.split == "auto" else config.split
+        return Tag(config, found.tokenizer, labels, split)
+    task: AnyTask = TASKS[kind](config, found.tokenizer, labels)  # type: ignore[call-arg]
+    return task
+
+
+def _refuse_unnamed(path: Path, names: Any, labels: Sequence[str]) -> None:
+    """Every output has a name of its own."""
+    if names is not None and (not isinstance(names, dict) or {*names} != {*map(str, range(len(labels)))}):
+        raise CheckpointError(
+            f"{path}: id2label is {shown(names)}, but the model has {len(labels)} outputs; name each of "
+            f"them, from 0 to {len(labels) - 1}"
+        )
     seen: set[str] = set()
     for place, label in enumerate(labels):
         if not label or label in seen:
@@ -143,11 +165,6 @@ def _task(path: Path, found: bert.Folder, kind: str, config: Any) -> AnyTask:
                 f"{'another has too' if label else 'is no name'}; give each its own in id2label"
             )
         seen.add(label)
-    if kind == "tag":
-        split: Any = "signs" if config.split == "auto" else config.split
-        return Tag(config, found.tokenizer, labels, split)
-    task: AnyTask = TASKS[kind](config, found.tokenizer, labels)  # type: ignore[call-arg]
-    return task
 
 
 def _save_gpt(path: Path, found: gpt2.Folder, out: Path) -> None:

@@ -22,7 +22,7 @@ from regard.tasks import TASKS, TaskConfig, longest
 from regard.training.config import TrainConfig
 
 MAX_BYTES = 1_000_000
-MEMBER = re.compile(r"str|int|literal\[.*\]|dict\[.*\]")
+MEMBER = re.compile(r"(constrained-)?(str|int)|literal\[.*\]|dict\[.*\]")
 """What pydantic calls the members of unions like `str | int`, where it names a place."""
 
 

@@ -189,7 +189,8 @@ def _is_held(key: str, value: object, row: Mapping[str, object]) -> bool:
 def _shown(key: str, value: object) -> str:
     """Of answers the first; words and labels as they would stand in a text."""
     if isinstance(value, dict):
-        return str(next(iter(value["text"] or ()), ""))
+        texts = value["text"]
+        return str(texts[0]) if isinstance(texts, list) and texts else ""
     between = next((LISTS[role] for role in LISTS if named_like(role, [key])), None)
     if isinstance(value, list) and between is not None:
         return between.join(map(str, value))

@@ -23,8 +23,7 @@ from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import Dims, ModelConfig
 from regard.models.outline import outline, places
 from regard.plain import finite
-from regard.tasks import TASKS, AnyTask, TaskConfig, longest
-from regard.tasks.task import typed
+from regard.tasks import TASKS, AnyTask, TaskConfig, asked, longest
 from regard.training.checkpoint import load_weights
 
 FORMAT_VERSION = 1
@@ -178,7 +177,6 @@ def model_card(
     task_config: TaskConfig, model_config: ModelConfig, model: nn.Module, metrics: dict[str, Any]
 ) -> str:
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
-    asked = typed(TASKS[task_config.kind].inputs)
     made = "Trained" if metrics else "Imported"
     lines = [
         "---",
@@ -190,8 +188,8 @@ def model_card(
         f"{n_parameters:,} parameters. {made} with regard {__version__}. Use it:",
         "",
         "```",
-        f"regard predict THIS_FOLDER {asked}",
-        f"regard explain THIS_FOLDER {asked}",
+        f"regard predict THIS_FOLDER {asked(task_config.kind)}",
+        f"regard explain THIS_FOLDER {asked(task_config.kind)}",
         "```",
         "",
         "## Scores",

@@ -21,9 +21,10 @@ class Span(NamedTuple):
 
 
 def scheme(names: Iterable[str]) -> str | None:
-    """The first that has all these tags; None if they mark no spans."""
-    places = {_place(name) for name in names}
-    if "B" not in places:
+    """The first that has all these tags; None if they mark no spans, as none of them begins one."""
+    known = set(names)
+    places = {_place(name) for name in known}
+    if "B" not in places and not any(name.startswith("S-") for name in known):
         return None
     return next((known for known, letters in SCHEMES.items() if places <= letters), None)
 
@@ -35,6 +36,14 @@ def strangers(names: Iterable[str]) -> list[str]:
         return []
     left = ([name for name in known if _place(name) not in letters] for letters in SCHEMES.values())
     return min(left, key=len)
+
+
+def unbegun(names: Iterable[str]) -> list[str]:
+    """Tags inside of spans (`I-PER`), where no tag begins one: as in IOB1, which marks it only if it must."""
+    known = sorted(set(names))
+    if any(_place(name) not in {"O", "E", *INSIDE} for name in known):
+        return []
+    return [name for name in known if _kind(name) and _place(name) != "O"]
 
 
 def may_follow(scheme: str, before: str | None, after: str | None) -> bool:

@@ -73,8 +73,8 @@ MAY_IMPORT = {
     "serve": "regard api decode kinds data.source explain.assets explain.page config plain errors"
     " __version__",
     "cli": "regard api describe embed relate report doctor sniff draft kinds export importing machine serve"
-    " recipe tasks.task metrics.resample data errors __version__ training.stopping training.ranks plain"
-    " explain.explanation explain.terminal explain.positions attention.position",
+    " recipe tasks.task metrics.resample data durable errors __version__ training.stopping training.ranks"
+    " plain explain.explanation explain.terminal explain.positions attention.position",
     "__main__": "cli",
 }
 ONLY_TORCH = {"linear", "attention"}

@@ -3,6 +3,7 @@
 import json
 import pickle
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -31,6 +32,14 @@ threads = 1
 def bert(home: Path) -> Path:
     written(home / "bert")
     return home / "bert"
+
+
+def test_import_says_what_it_can_be_asked(call: Call, home: Path) -> None:
+    written(home / "pretrained", "BertForPreTraining")
+    asked = 'regard predict own "your [MASK]"'
+    assert call("import", "pretrained", "--out", "own").stdout.splitlines() == ["wrote own", f"  {asked}"]
+    assert asked.replace("own", "THIS_FOLDER") in (home / "own" / "README.md").read_text("utf-8")
+    assert call("predict", "own", "your [MASK]").exit_code == 0
 
 
 def test_import_then_embed(call: Call, bert: Path) -> None:
@@ -73,6 +82,19 @@ def test_fine_tune_then_leave(call: Call, bert: Path, home: Path) -> None:
     assert call("predict", "back", *asked).stdout == call("predict", "run", *asked).stdout
 
 
+def test_vectors_are_written_whole_or_not_at_all(
+    call: Call, bert: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save(file: BinaryIO, vectors: object) -> None:
+        file.write(b"half")
+        raise OSError("14 requested and 3 written")
+
+    monkeypatch.setattr(np, "save", save)
+    said = refused(call, "predict", "bert", "--embed", "--out", "x.npy", "x")
+    assert "x.npy: cannot be written (14 requested and 3 written)" in said
+    assert [path.name for path in home.iterdir()] == ["bert"]
+
+
 def refused(call: Call, *arguments: object) -> str:
     said = call(*arguments)
     assert said.exit_code == 2
@@ -89,6 +111,8 @@ def test_what_is_wrong_is_one_sentence(call: Call, bert: Path, home: Path) -> No
     assert "a name that ends in .npy" in refused(call, "predict", "bert", "--embed", "--out", "x.txt", "x")
     (home / "x.npy").touch()
     assert "already exists" in refused(call, "predict", "bert", "--embed", "--out", "x.npy", "x")
+    said = refused(call, "predict", "bert", "--embed", "--out", "nowhere/x.npy", "x")
+    assert "nowhere/x.npy: no such folder; make it, or choose another" in said
     assert "only vectors (--embed)" in refused(call, "predict", "bert", "--out", "y.npy", "x")
     assert "made by another tool" in refused(call, "predict", "bert", "x")
     assert "nowhere: no such folder" in refused(call, "train", recipe, "model.init_from=nowhere")

@@ -100,6 +100,15 @@ def test_check_warns_of_mixed_schemes(call: Call, recipe: Path, home: Path) -> N
     assert "none of BIO, BIOES, BMES has all of these tags, because of 'U-TREE'" in scheme["message"]
 
 
+def test_check_warns_of_spans_that_nothing_begins(call: Call, recipe: Path, home: Path) -> None:
+    for name in ("train", "valid", "test"):
+        (home / f"{name}.conll").write_text("amber I-TREE\nsees O\n\n" * 9, "utf-8")
+    findings = json.loads(call("check", recipe, "--json").stdout)["findings"]
+    (scheme,) = [one for one in findings if one["kind"] == "scheme"]
+    assert scheme["severity"] == "warning"
+    assert "no tag begins a span (B-…), so 'I-TREE' mark none" in scheme["message"]
+
+
 def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: Path) -> None:
     valid = home / "valid.conll"
     before = len(valid.read_text("utf-8").splitlines())

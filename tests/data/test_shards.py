@@ -94,6 +94,12 @@ def test_faults_of_parquet_are_said(parquet: str, tmp_path: Path) -> None:
         list(read_rows([parquet], {"source": "sauce", "target": None}))
     with pytest.raises(DataError, match=r"pairs\.parquet:1: noise is an array"):
         list(read_rows([parquet], {"source": "source", "target": "noise"}))
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    write_table(twice, tmp_path / "twice.parquet")
+    with pytest.raises(
+        DataError, match=r"twice\.parquet: several columns are named text; rename all but one"
+    ):
+        list(read_rows([str(tmp_path / "twice.parquet")], {"text": None}))
     (tmp_path / "no.parquet").write_text("this is none")
     with pytest.raises(DataError, match=r"no\.parquet: not a readable Parquet file"):
         fields([str(tmp_path / "no.parquet")])

@@ -13,7 +13,7 @@ from regard.data.columns import Column
 from regard.data.fingerprint import fingerprint
 from regard.data.formats import file_format
 from regard.data.lines import MAX_LINE_BYTES, SAMPLES, resolve
-from regard.data.lists import Lists
+from regard.data.lists import WORDS, Lists
 from regard.data.source import Row, read_rows, rows_of
 from regard.errors import DataError
 
@@ -306,7 +306,7 @@ def test_bad_json(tmp_path: Path, line: str, message: str) -> None:
     [
         ('{"text": "a", "label": ["b", ["c"]]}', "part 2 of label is an array; it must be a string"),
         ('{"text": "a", "label": ["b", "c\\ud800"]}', "part 2 of label holds an escaped NUL or half"),
-        ('{"text": "a", "label": ["b;c"]}', "'b;c' in label holds ';', which is to stand between labels"),
+        ('{"text": "a", "label": ["b;c"]}', "'b;c' in label holds ';' or ends like it, which is to stand be"),
         ('{"text": ["a"], "label": ["b"]}', "text is an array"),
     ],
 )
@@ -316,6 +316,44 @@ def test_bad_lists(tmp_path: Path, line: str, message: str) -> None:
     assert next(rows).fields["label"] == "a b;1.50;true"
     with pytest.raises(DataError, match=rf"^a\.jsonl:2: {message}"):
         next(rows)
+
+
+def test_western_bytes_are_told_what_they_may_be(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes("text\tlabel\nun café noir\tx\n".encode("windows-1252"))
+    with pytest.raises(
+        DataError, match=r'a\.tsv:2: byte 7 of the line \(0xe9\) .* = "windows-1252", "gb18030"'
+    ):
+        list(read_rows(["a.tsv"], LABELLED, base=tmp_path))
+
+
+def labelled(folder: Path, labels: str, separator: str) -> str:
+    file = write(folder, "a.jsonl", f'{{"text": "a", "label": {labels}}}\n')
+    row = next(read_rows([file], LABELLED, base=folder, by=Lists({"label": separator})))
+    return row.fields["label"]
+
+
+def test_labels_are_parted_as_they_were_joined(tmp_path: Path) -> None:
+    assert labelled(tmp_path, '["a", "|b"]', "||").split("||") == ["a", "|b"]
+    with pytest.raises(DataError, match=r"'a\|' in label holds '\|\|' or ends like it"):
+        labelled(tmp_path, '["a|", "b"]', "||")
+    with pytest.raises(DataError, match="'a b' in label holds ' ' or ends like it"):
+        labelled(tmp_path, '["a b", "c"]', " ")
+
+
+def test_a_tag_in_a_list_is_not_empty(tmp_path: Path) -> None:
+    columns = {"text": None, "tags": None}
+    file = write(tmp_path, "a.jsonl", '{"tokens": ["", "a b"], "tags": ["O", "B x"]}\n')
+    (row,) = read_rows([file], columns, base=tmp_path, by=WORDS)
+    assert row.fields == {"text": "\u00a0 a\u00a0b", "tags": "O B\u00a0x"}
+    file = write(tmp_path, "b.jsonl", '{"tokens": ["a", "b"], "tags": ["O", " "]}\n')
+    with pytest.raises(DataError, match=r"^b\.jsonl:1: part 2 of tags is empty; give the word a tag"):
+        next(read_rows([file], columns, base=tmp_path, by=WORDS))
+
+
+def test_several_labels_where_one_is_wanted(tmp_path: Path) -> None:
+    file = write(tmp_path, "a.jsonl", '{"text": "a", "label": ["b"]}\n')
+    with pytest.raises(DataError, match=r"^a\.jsonl:1: label is an array; .* are for the task multilabel"):
+        next(read_rows([file], LABELLED, base=tmp_path))
 
 
 def test_a_huge_json_number_costs_nothing(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_pretrained_one_fills_blanks_as_it_did(tmp_path: Path, shape: dict[str
     model = written(tmp_path / "hf", "BertForPreTraining", **shape)
     path = tmp_path / "hf" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {"architectures": [called]}), "utf-8")
-    assert import_folder(tmp_path / "hf", tmp_path / "own") == ("text",)
+    assert import_folder(tmp_path / "hf", tmp_path / "own") == "pretrain"
     own = regard.load(tmp_path / "own", device="cpu")
     assert own.task_config.max_length == 28, "the 31 positions without the three marks of a pair"
     given = their_batch(tmp_path / "hf", BLANKS)
@@ -157,6 +157,50 @@ def test_a_pretrained_head_of_another_shape_is_refused(tmp_path: Path, name: str
         read_encoder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "name", ["cls.predictions.bias", "cls.predictions.transform.dense.weight", "cls.seq_relationship.bias"]
+)
+def test_a_pretrained_head_of_which_a_part_is_missing_is_refused(tmp_path: Path, name: str) -> None:
+    written(tmp_path, "BertForPreTraining")
+    retensored(lambda tensors: tensors.pop(name))(tmp_path)
+    with pytest.raises(CheckpointError, match=rf"tensor {name} is missing, config\.json asks for one of"):
+        read_encoder(tmp_path)
+
+
+OUTPUT = "cls.predictions.decoder."
+
+
+@pytest.mark.parametrize(
+    ("change", "answers"),
+    [
+        (lambda it: {f"{OUTPUT}weight": it["bert.embeddings.word_embeddings.weight"].clone()}, True),
+        (lambda it: {f"{OUTPUT}bias": it["cls.predictions.bias"].clone()}, True),
+        (lambda it: {f"{OUTPUT}bias": it.pop("cls.predictions.bias")}, True),
+        (lambda it: {f"{OUTPUT}weight": it["bert.embeddings.word_embeddings.weight"] + 1}, False),
+        (lambda it: {f"{OUTPUT}bias": it["cls.predictions.bias"] + 1}, False),
+    ],
+    ids=["weights twice", "bias twice", "bias elsewhere", "other weights", "another bias"],
+)
+def test_an_output_beside_the_embeddings_counts_as_transformers_has_it(
+    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], answers: bool
+) -> None:
+    """It ties nothing that the file holds twice and that differs; hidden words are then passed over."""
+    written(tmp_path / "hf", "BertForPreTraining")
+    before = read_encoder(tmp_path / "hf").tensors
+    retensored(lambda tensors: tensors.update(change(tensors)))(tmp_path / "hf")
+    assert bool(import_folder(tmp_path / "hf", tmp_path / "own")) == answers
+    after = read_encoder(tmp_path / "hf").tensors
+    assert before.keys() - after.keys() == (set() if answers else bert.HIDDEN.keys())
+    assert all(torch.equal(before[name], after[name]) for name in after)
+
+
+def test_an_output_of_another_shape_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, "BertForPreTraining")
+    retensored(lambda tensors: tensors.update({f"{OUTPUT}weight": torch.ones(3, 3)}))(tmp_path)
+    with pytest.raises(CheckpointError, match=rf"tensor {OUTPUT}weight has shape \(3, 3\), config.json asks"):
+        read_encoder(tmp_path)
+
+
 def test_what_came_can_leave_and_come_again(tmp_path: Path) -> None:
     written(tmp_path / "hf", "BertForSequenceClassification", **LABELS)
     import_folder(tmp_path / "hf", tmp_path / "own")
@@ -171,6 +215,20 @@ def test_what_came_can_leave_and_come_again(tmp_path: Path) -> None:
     again = regard.load(tmp_path / "again", device="cpu")
     assert again.predict(TEXTS) == own.predict(TEXTS)
     assert again.task_config == own.task_config
+
+
+@pytest.mark.parametrize(
+    ("names", "separator"),
+    [(("a", "b", "c"), ","), (("a, b", "c; d", "e"), "|")],
+    ids=["plain", "with commas"],
+)
+def test_several_labels_stay_apart(tmp_path: Path, names: tuple[str, ...], separator: str) -> None:
+    several = {"problem_type": bert.SEVERAL_LABELS, "id2label": dict(enumerate(names))}
+    written(tmp_path / "hf", "BertForSequenceClassification", **several)
+    assert import_folder(tmp_path / "hf", tmp_path / "own") == "multilabel"
+    own = regard.load(tmp_path / "own", device="cpu")
+    (answer,) = own.predict(["amber birch"], threshold=1e-6)
+    assert answer.text == separator.join(names)
 
 
 def test_long_texts_are_cut_alike(tmp_path: Path) -> None:
@@ -305,6 +363,14 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "labels": (
         edited(problem_type="regression"),
         "a regression with 3 outputs; regard's models choose among",
+    ),
+    "fewer labels than outputs": (
+        edited(id2label={"0": "a", "1": "b"}),
+        r"id2label is \{'0': 'a', '1': 'b'\}, but the model has 3 outputs; name each of them, from 0 to 2",
+    ),
+    "a list of labels": (
+        edited(id2label=["a", "b", "c"]),
+        r"id2label is \['a', 'b', 'c'\], but the model has",
     ),
     "labels alike": (
         edited(id2label={"0": "a", "1": "b", "2": "a"}),

@@ -349,6 +349,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         ),
         "'a' and 'ÿ' are merged, but not all three",
     ),
+    "tied to an output that differs": (
+        retensored(lambda it: it.update({"lm_head.weight": it["transformer.wte.weight"] + 1})),
+        r"tensor lm_head.weight differs from wte.weight, though config.json ties them; set tie_word",
+    ),
     "untied without an output": (edited(tie_word_embeddings=False), r"tensor lm_head.weight is missing"),
 }
 

@@ -43,7 +43,7 @@ def test_what_left_comes_back(tmp_path: Path, kind: str, berts: bool) -> None:
     report = own.export(tmp_path / "out", "hf", asked(kind))
     assert (report.identical, report.n_compared) == (1.0, 24)
     assert report.difference < 1e-5
-    assert import_folder(tmp_path / "out", tmp_path / "back") == own.task.inputs
+    assert import_folder(tmp_path / "out", tmp_path / "back") == own.task.kind
     back = regard.load(tmp_path / "back", device="cpu")
     assert all(torch.equal(back.model.state_dict()[name], it) for name, it in own.model.state_dict().items())
     assert back.task.dims == own.task.dims
@@ -195,4 +195,4 @@ def test_a_tagger_of_others_is_an_encoder_alone(tmp_path: Path) -> None:
     told = json.loads(path.read_text("utf-8"))
     del told["regard_task"]
     path.write_text(json.dumps(told), "utf-8")
-    assert import_folder(tmp_path / "hf", tmp_path / "out") == ()
+    assert import_folder(tmp_path / "hf", tmp_path / "out") is None

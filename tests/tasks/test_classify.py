@@ -148,6 +148,8 @@ def test_faults_of_the_data_are_said_with_their_place(task: Classify) -> None:
         task.encode([row("a film", "godo", 7)])
     with pytest.raises(DataError, match=r"films\.csv:3: the label is empty; give every training text one"):
         fitted([("a film", "good"), ("another", "")])
+    with pytest.raises(DataError, match=r"films\.csv:7: the label is empty; give every text one"):
+        task.encode([row("fine", "", 7)])
     with pytest.raises(DataError, match=r"films\.csv: only one label \('good'\) .* at least two"):
         fitted([("a film", "good"), ("another", "good")])
     with pytest.raises(DataError, match=r"more than 10,000 different labels look.*data\.columns\.label"):

@@ -261,6 +261,8 @@ def test_faults_of_the_data_are_said_with_their_place(task: Tag) -> None:
         fitted([("Anna Berg lives", "O O")])
     with pytest.raises(DataError, match=r"only one tag \(O\); a tagger needs at least two"):
         fitted([("she lives", "O O")])
+    with pytest.raises(DataError, match=r"the training data have no tags; a tagger needs at least two"):
+        fitted([("", "")])
     with pytest.raises(DataError, match=r"more than 1,000 different tags look.*data\.columns\.tags"):
         fitted([("word", f"tag{i}") for i in range(1001)])
     with pytest.raises(DataError, match=r"names\.conll:3: a tag of 1,001 characters looks like text"):

@@ -1,8 +1,10 @@
 """Files the verbs write: never over another one unless its name was given."""
 
+from collections.abc import Callable
 from itertools import chain, count
 from pathlib import Path
 
+from regard import durable
 from regard.errors import RunError
 
 
@@ -14,8 +16,16 @@ def free(name: str) -> Path:
 
 
 def write(path: Path, text: str) -> Path:
+    return fill(path, lambda place: place.write_text(text, "utf-8"))
+
+
+def fill(path: Path, fill_it: Callable[[Path], object]) -> Path:
+    """Whole or not at all; what is a link or a device stays one."""
     try:
-        path.write_text(text, "utf-8")
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            fill_it(path)
+        else:
+            durable.fill_file(path, fill_it)
     except OSError as fault:
-        raise RunError(f"{path}: cannot be written ({fault.strerror})") from fault
+        raise RunError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
     return path

@@ -18,12 +18,12 @@ def import_(
     pickle, whatever the folder holds.
     """
     from regard.importing import import_folder
-    from regard.tasks.task import typed
+    from regard.kinds import KINDS
 
-    inputs = import_folder(folder, out, lambda remark: console.line(remark, "dim", console=console.ERR))
+    kind = import_folder(folder, out, lambda remark: console.line(remark, "dim", console=console.ERR))
     console.line(f"wrote {out}")
-    if inputs:
-        console.line(f"  regard predict {out} {typed(inputs)}")
+    if kind is not None:
+        console.line(f"  regard predict {out} {KINDS[kind].typed}")
     else:
         console.line("an encoder alone: it embeds texts, or begins a training (model.init_from)", "dim")
         console.line(f'  regard predict {out} --embed "your text"')

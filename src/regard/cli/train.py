@@ -25,7 +25,6 @@ def train(
     """
     import regard
     from regard.kinds import KINDS
-    from regard.tasks.task import typed
     from regard.training.ranks import is_first
     from regard.training.stopping import Interrupted
 
@@ -40,7 +39,7 @@ def train(
         return
     console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
     console.OUT.print()
-    next_commands(described.run, typed(trained.task.inputs, KINDS[described.task.kind].sample))
+    next_commands(described.run, KINDS[described.task.kind].typed)
 
 
 def next_commands(run: str, asked: str) -> None:

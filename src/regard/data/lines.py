@@ -181,7 +181,7 @@ def decoding_remedy(raw: bytes, what: str) -> str:
             f'the {what} is valid {likely}: say so with data.encoding = "{likely}" in the recipe or '
             f"--encoding {likely}, or convert the file to UTF-8"
         )
-    return 'declare the encoding (such as data.encoding = "gb18030") or convert the file to UTF-8'
+    return 'declare the encoding (data.encoding = "windows-1252", "gb18030" …) or convert the file to UTF-8'
 
 
 def _likely_encoding(raw: bytes) -> str | None:

@@ -13,19 +13,24 @@ class Lists:
     """What stands between the parts of a role that may be a list, where it is a text."""
 
     separators: Mapping[str, str]
+    in_words: bool = False
+    """The parts are words, or their tags: a space inside one does not part it."""
 
     def joined(self, where: str, name: str, value: list[object], role: str) -> str:
         parts = [scalar(where, f"part {number} of {name}", part) for number, part in enumerate(value, 1)]
-        separator = self.separators[role]
-        if separator == " ":
+        if self.in_words:
+            if role == "tags" and "" in parts:
+                number = parts.index("") + 1
+                raise DataError(f"{where}: part {number} of {name} is empty; give the word a tag")
             parts = [INSIDE_A_WORD.join(part.split()) or INSIDE_A_WORD for part in parts]
+        separator = self.separators[role]
         for part in parts:
-            if separator in part:
+            if f"{part}{separator}".split(separator) != [part, ""]:
                 raise DataError(
-                    f"{where}: {quoted(part)} in {name} holds {separator!r}, which is to stand between "
-                    "labels; set task.separator to what none of them holds"
+                    f"{where}: {quoted(part)} in {name} holds {separator!r} or ends like it, which is to "
+                    "stand between labels; set task.separator to what none of them holds"
                 )
         return separator.join(parts)
 
 
-WORDS = Lists({"text": " ", "tags": " "})
+WORDS = Lists({"text": " ", "tags": " "}, in_words=True)

@@ -298,6 +298,11 @@ def _said(where: str, name: str, value: object, by: Reading | None, role: str) -
         return dialogue.told(where, name, value, by.separator, is_reply=role == "reply")
     if isinstance(by, Lists) and role in by.separators and isinstance(value, list):
         return by.joined(where, name, value, role)
+    if role == "label" and isinstance(value, list):
+        raise DataError(
+            f"{where}: {name} is an array; texts with several labels are for the task multilabel "
+            "(regard init --task multilabel)"
+        )
     return scalar(where, name, value)
 
 
@@ -305,4 +310,7 @@ def _names(
     where: str, columns: Mapping[str, Column | None], by: Reading | None, known: Sequence[str]
 ) -> dict[str, str]:
     wanted = _wanted(columns, known, by)
-    return {role: column_name(where, role, column, known) for role, column in wanted.items()}
+    names = {role: column_name(where, role, column, known) for role, column in wanted.items()}
+    if twice := [name for name in names.values() if known.count(name) > 1]:
+        raise DataError(f"{where}: several columns are named {twice[0]}; rename all but one")
+    return names

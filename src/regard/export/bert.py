@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 from torch import Tensor
 
@@ -79,6 +80,11 @@ HIDDEN = {
 FOLLOWS = {"follows.weight": "cls.seq_relationship.weight", "follows.bias": "cls.seq_relationship.bias"}
 PRETRAINED = {name: it for name, it in HEADS.items() if name.startswith("pooling.")} | HIDDEN | FOLLOWS
 """All that stands above the encoder of a BERT that was pretrained."""
+OUTPUT_BIAS = "cls.predictions.decoder.bias"
+TWINS = {"cls.predictions.decoder.weight": "encoder.embed.weight", OUTPUT_BIAS: "output_bias"}
+"""What a file may hold twice. Where the two differ, hidden words are not told by the embeddings, whatever
+config.json says.
+"""
 MAY_BE_NONE = "regard_may_be_none"
 """In config.json of an answerer: whether it has learnt that a question may have no answer."""
 PASSED_OVER = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
@@ -195,7 +201,7 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
 def _tensors(path: Path, config: BertConfig, n_rows: int, *, tied: bool) -> dict[str, Tensor]:
     """What is ours of the file, once every name and shape is known to be as config.json has it.
 
-    `tied`: hidden words are told by the embeddings, as here.
+    `tied`: hidden words are told by the embeddings, as here; else what tells them is passed over.
     """
     whole = BertPretrainingConfig(encoder=config)
     try:
@@ -206,16 +212,23 @@ def _tensors(path: Path, config: BertConfig, n_rows: int, *, tied: bool) -> dict
             "machine; is it damaged?"
         ) from None
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
-    needed = list(names)
-    names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
     with opened(path, _plain) as file:
-        for head in (HIDDEN, FOLLOWS) if tied else (FOLLOWS,):
-            if file.shapes.keys() >= set(head.values()):
-                names |= {theirs: ours for ours, theirs in head.items()}
-                needed += head.values()
-        shapes = {theirs: tuple(own[names[theirs]].shape) for theirs in needed}
+        names |= _pretrained(file.shapes)
+        twins = {theirs: ours for theirs, ours in TWINS.items() if theirs in file.shapes}
+        shapes = {theirs: tuple(own[ours].shape) for theirs, ours in (names | twins).items()}
         refuse_others(file, shapes | _heads(file.shapes, config.d_model), PASSED_OVER)
-        return {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
+        names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
+        found = {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
+        same = all(torch.equal(file.tensor(twin), found[it]) for twin, it in twins.items() if it in found)
+    return found if tied and same else {ours: it for ours, it in found.items() if ours not in HIDDEN}
+
+
+def _pretrained(found: dict[str, Shape]) -> dict[str, str]:
+    """Their names and ours of the heads for hidden words and for what follows: all of each that is there."""
+    alone = OUTPUT_BIAS in found and HIDDEN["output_bias"] not in found
+    hidden = HIDDEN | {"output_bias": OUTPUT_BIAS} if alone else HIDDEN
+    there = [head for head in (hidden, FOLLOWS) if found.keys() & {*head.values()}]
+    return {theirs: ours for head in there for ours, theirs in head.items()}
 
 
 def _heads(found: dict[str, Shape], d_model: int) -> dict[str, Shape]:

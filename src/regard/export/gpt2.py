@@ -19,7 +19,7 @@ from regard.config import first_fault
 from regard.data.tokenizer import Tokenizer
 from regard.errors import CheckpointError
 from regard.export.bert import ACTIVATIONS
-from regard.export.tensors import WEIGHTS, Shape, opened, refuse_others
+from regard.export.tensors import WEIGHTS, Opened, Shape, opened, refuse_others
 from regard.export.tokens import FILE, read_tokenizer
 from regard.models import Dims, GPTConfig
 from regard.models.outline import outline
@@ -171,7 +171,18 @@ def _tensors(path: Path, config: GPTConfig, n_pieces: int, n_rows: int) -> dict[
     found: dict[str, Tensor] = {}
     with opened(path, lambda name: name.removeprefix("transformer.")) as file:
         refuse_others(file, shapes, PASSED_OVER)
+        if config.tie_embeddings and OUTPUT in file.shapes:
+            _refuse_apart(file)
         for match in correspondence(config):
             theirs = file.tensor(match.theirs)
             found |= match.to_ours(theirs[:n_pieces] if match.theirs in ("wte.weight", OUTPUT) else theirs)
     return found
+
+
+def _refuse_apart(file: Opened) -> None:
+    """Transformers would not tie them either."""
+    if not torch.equal(file.tensor(OUTPUT), file.tensor("wte.weight")):
+        raise CheckpointError(
+            f"{file.path}: tensor {OUTPUT} differs from wte.weight, though config.json ties them; "
+            "set tie_word_embeddings to false there"
+        )

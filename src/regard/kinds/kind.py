@@ -16,7 +16,7 @@ from regard.kinds.guess import Guess
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Pace, Setting
-from regard.tasks import AnyTask, TaskConfig
+from regard.tasks import SAMPLES, AnyTask, TaskConfig, asked
 
 Lengths = NDArray[np.int64]
 
@@ -112,10 +112,18 @@ class Kind:
     """What became of a text that was too long."""
     pairs: bool = False
     """Whether its texts may be raw, if a tagger finds the entities to pair."""
-    sample: str = "your text"
-    """A text that it can answer: a model is ready when it has."""
     searches: bool = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""
+
+    @property
+    def sample(self) -> str:
+        """A text that it can answer: a model is ready when it has."""
+        return SAMPLES[self.name]
+
+    @property
+    def typed(self) -> str:
+        """How what it is asked stands on a command line."""
+        return asked(self.name)
 
     @property
     def is_conversation(self) -> bool:

@@ -165,5 +165,4 @@ PRETRAIN = Kind(
     answer=Filled,
     held_out="every 20th document is held out, or the last tenth of a file that is one",
     route="fill",
-    sample="your [MASK]",
 )

@@ -155,5 +155,4 @@ RELATION = Kind(
     cut="what is far from the entities was not read",
     route="relate",
     pairs=True,
-    sample="an <e1>entity</e1> and <e2>another</e2>",
 )

@@ -162,6 +162,10 @@ def _variety(counts: Mapping[str, int], scheme: str | None, train: Sequence[Row]
         schemes = ", ".join(tags.SCHEMES)
         said = f"train: none of {schemes} has all of these tags, because of {names}; so they mark no spans"
         return [Finding("warning", "scheme", f"{said}, and every word is scored by itself", len(odd))]
+    if inside := tags.unbegun(counts):
+        names = ", ".join(map(quoted, inside[:FEW]))
+        said = f"train: no tag begins a span (B-…), so {names} mark none, and every word is scored by itself"
+        return [Finding("warning", "scheme", said, len(inside))]
     if scheme is None:
         said = f"train: {len(counts)} tags that mark no spans; every word is scored by itself"
         return [Finding("note", "scheme", said)]

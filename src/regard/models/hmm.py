@@ -24,7 +24,10 @@ from regard.models.tagger import Tagger, allowed
 class HMMConfig(Config):
     kind: Literal["hmm"] = "hmm"
     smoothing: float = Field(
-        0.01, gt=0, description="added to every count, so that what was never seen stays possible"
+        0.01,
+        ge=1e-12,
+        le=1e6,
+        description="added to every count, so that what was never seen stays possible",
     )
     d_model: ClassVar[int] = 1
 

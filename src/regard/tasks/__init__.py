@@ -20,7 +20,7 @@ from regard.tasks.relation import Relation, RelationConfig
 from regard.tasks.stream import reach
 from regard.tasks.summarize import Summarize, SummarizeConfig
 from regard.tasks.tag import Tag, TagConfig
-from regard.tasks.task import Task
+from regard.tasks.task import Task, typed
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
@@ -53,6 +53,16 @@ _ALL: tuple[type[AnyTask], ...] = (
     Pretrain,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
+SAMPLES = dict.fromkeys(TASKS, "your text") | {
+    "relation": "an <e1>entity</e1> and <e2>another</e2>",
+    "pretrain": "your [MASK]",
+}
+"""A text that each of them can answer."""
+
+
+def asked(kind: str) -> str:
+    """How what a task is asked stands on a command line."""
+    return typed(TASKS[kind].inputs, SAMPLES[kind])
 
 
 def documents(config: TaskConfig) -> By | None:
@@ -102,6 +112,7 @@ def longest(config: TaskConfig, model: ModelConfig) -> int:
 
 
 __all__ = [
+    "SAMPLES",
     "TASKS",
     "Answer",
     "AnswerConfig",
@@ -129,6 +140,7 @@ __all__ = [
     "Translate",
     "TranslateConfig",
     "Writing",
+    "asked",
     "documents",
     "longest",
     "reading",

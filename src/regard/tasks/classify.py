@@ -145,6 +145,8 @@ class Classify:
         label = row.fields.get("label")
         if label is None:
             return -1
+        if not label:
+            raise DataError(f"{row.where}: the label is empty; give every text one")
         if label not in self.labels:
             near = did_you_mean(label, self.labels)
             raise DataError(f"{row.where}: label {quoted(label)} does not occur in the training data{near}")

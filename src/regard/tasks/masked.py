@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.data.examples import Ints
 from regard.data.source import Row
+from regard.errors import DataError
 from regard.metrics.language import MOST
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.tasks.shared import Columns, Padded
@@ -169,6 +170,12 @@ class MaskedTally(Columns):
         return scores
 
     def metrics(self) -> dict[str, float]:
+        """DataError where nothing was told, which would look like telling all of it."""
+        if not self.n_tokens:
+            raise DataError(
+                "nothing could be hidden to be told: the vocabulary knows no piece of the texts that were to "
+                "be scored; give others, or a vocabulary that was learnt from such texts"
+            )
         return plainly(self)
 
     def signatures(self) -> dict[str, str]:

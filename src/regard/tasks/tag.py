@@ -98,9 +98,8 @@ class Tag:
 
         learnt_from = sampled(texts())
         if len(names) < 2:
-            raise DataError(
-                f"the training data have only one tag ({', '.join(names)}); a tagger needs at least two"
-            )
+            found = f"only one tag ({', '.join(names)})" if names else "no tags"
+            raise DataError(f"the training data have {found}; a tagger needs at least two")
         split = config.split if config.split != "auto" else "characters" if characters else "signs"
         return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(names), split)
 
