@@ -4,7 +4,18 @@ from itertools import product
 
 import pytest
 
-from regard.tags import Span, first_fault, may_follow, scheme, spans, strangers, unbegun
+from regard.tags import (
+    SCHEMES,
+    Span,
+    completed,
+    first_fault,
+    may_follow,
+    mended,
+    scheme,
+    spans,
+    strangers,
+    unbegun,
+)
 
 BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 BIOES = ("O", *(f"{place}-{kind}" for place in "BIES" for kind in ("PER", "LOC")))
@@ -110,3 +121,34 @@ def test_nothing_may_begin_inside() -> None:
     assert not may_follow("BIO", None, "I-PER")
     assert may_follow("BIO", "I-PER", None)
     assert not may_follow("BIOES", "I-PER", None)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "found"),
+    [
+        ("BIO", "I-PER I-PER O I-PER B-PER I-LOC", "B-PER I-PER O B-PER B-PER B-LOC"),
+        ("BIO", "O I I B", "O B I B"),
+        ("BIOES", "I-PER O B-PER I-PER O E-LOC", "S-PER O B-PER E-PER O S-LOC"),
+        ("BMES", "M-A M-A M-A S-A B-A", "B-A M-A E-A S-A S-A"),
+    ],
+)
+def test_forbidden_tags_are_mended(scheme: str, tags: str, found: str) -> None:
+    assert mended(scheme, tags.split()) == found.split()
+
+
+@pytest.mark.parametrize("known", SCHEMES)
+def test_mended_tags_mark_the_same_spans_and_are_allowed(known: str) -> None:
+    letters = sorted(SCHEMES[known] - {"O"})
+    names = ["O", *(f"{letter}-{kind}" for letter in letters for kind in ("PER", "LOC"))]
+    for tags in product(names, repeat=4):
+        better = mended(known, tags)
+        assert first_fault(known, better) is None
+        assert list(spans(better)) == list(spans(tags))
+        assert set(better) <= completed(tags) or scheme(tags) != known
+
+
+def test_tags_that_mending_may_need_are_known() -> None:
+    assert completed(("O", "I-PER", "I-LOC")) == set(BIO), "IOB1 where no span touches another"
+    assert completed(("O", "B-PER", "I-LOC")) == set(BIO)
+    assert completed(("NOUN", "I", "VERB")) == {"NOUN", "I", "VERB"}
+    assert completed(("O", "I")) == {"O", "I"}

@@ -79,6 +79,33 @@ def spans(tags: Sequence[str]) -> Iterator[Span]:
             start = place
 
 
+def completed(names: Iterable[str]) -> set[str]:
+    """These tags, and those that `mended` may put in their place; what begins no span (IOB1) becomes BIO."""
+    known = set(names)
+    found = scheme(known)
+    if found is None and unbegun(known) and {_place(name) for name in known} <= SCHEMES["BIO"]:
+        found = "BIO"
+    if found is None:
+        return known
+    kinds = {_kind(name) for name in known if _place(name) != "O"}
+    return known | {_named(letter, kind) for letter in SCHEMES[found] - {"O"} for kind in kinds}
+
+
+def mended(scheme: str, tags: Sequence[str]) -> list[str]:
+    """The same spans (see `spans`), marked as the scheme has it."""
+    found = ["O"] * len(tags)
+    for start, end, kind in spans(tags):
+        letters = ["B", *("M" if scheme == "BMES" else "I") * (end - start - 1)]
+        if scheme != "BIO":
+            letters = [*letters[:-1], "E"] if end - start > 1 else ["S"]
+        found[start:end] = [_named(letter, kind) for letter in letters]
+    return found
+
+
+def _named(letter: str, kind: str) -> str:
+    return f"{letter}-{kind}" if kind else letter
+
+
 def _place(tag: str) -> str:
     """The letter of a tag of a scheme; what is none stays whole."""
     letter, dash, _ = tag.partition("-")

@@ -107,6 +107,12 @@ def test_check_warns_of_spans_that_nothing_begins(call: Call, recipe: Path, home
     (scheme,) = [one for one in findings if one["kind"] == "scheme"]
     assert scheme["severity"] == "warning"
     assert "no tag begins a span (B-…), so 'I-TREE' mark none" in scheme["message"]
+    findings = json.loads(call("check", recipe, "task.illegal=mend", "--json").stdout)["findings"]
+    told = {one["kind"]: one for one in findings}
+    assert told["illegal-tags"]["severity"] == "note"
+    assert told["illegal-tags"]["message"].endswith("their spans begin where they are first seen")
+    assert told["scheme"]["message"] == "train: BIO tags mark 9 spans: TREE 9"
+    assert call("train", recipe, *TRAIN, "task.illegal=mend").exit_code == 0
 
 
 def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: Path) -> None:
@@ -119,7 +125,9 @@ def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: P
     found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
     assert found["illegal-tags"]["places"][0]["where"] == f"valid.conll:{before + 2}"
     assert "I-TREE after O" in found["illegal-tags"]["places"][0]["excerpt"]
-    assert found["illegal-tags"]["message"].endswith("does not allow; mend them, or task.illegal = skip")
+    assert found["illegal-tags"]["message"].endswith(
+        "does not allow; mend them, or set task.illegal to mend (as conlleval reads them) or skip"
+    )
     told = json.loads(call("check", recipe, "task.illegal=skip", "--json").stdout)["findings"]
     (skipped,) = [one["message"] for one in told if one["kind"] == "illegal-tags"]
     assert skipped.endswith("does not allow; scored, but without a loss")
@@ -132,7 +140,7 @@ def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: P
     [
         (
             "amber I-TREE\n",
-            "I-TREE cannot stand after the beginning in BIO tags; mend them or take the",
+            "I-TREE cannot stand after the beginning in BIO tags; mend them (task.illegal=mend",
         ),
         ("amber B-BUSH\n", "tag 'B-BUSH' does not occur in the training data; known: B-TREE"),
         ("amber\n", "1 cell found, 2 needed; a word and its tag stand on one line"),

@@ -327,3 +327,14 @@ def test_a_tagger_has_no_search(task: Tag) -> None:
     for wrong in (["signs"], {"split": "signs"}, 3):
         with pytest.raises(RecipeError, match=re.escape(f"split: unknown {wrong!r}; ")):
             task.searching(split=wrong)
+
+
+def test_forbidden_tags_can_be_mended() -> None:
+    """IOB1: a span is begun only where it touches another."""
+    task = fitted([("Anna Berg in Rome", "I-PER I-PER O I-LOC")] * 3, illegal="mend")
+    assert task.scheme == "BIO"
+    (sentence,) = task.encode([row("Anna Anna Berg", "I-PER B-PER I-PER")])
+    assert [task.names[tag] for tag in sentence.tags] == ["B-PER", "B-PER", "I-PER"]
+    assert task.usable(sentence)
+    with pytest.raises(DataError, match="tag 'I-ORG' does not occur in the training data"):
+        task.encode([row("Anna", "I-ORG")])

@@ -1,7 +1,7 @@
 """tag: sentences with a tag for every word, as in CoNLL files; or a column of words and one of their tags."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
 
 from pydantic import Field
@@ -21,6 +21,8 @@ from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
 from regard.tasks import AnyTask, TagConfig, TaskConfig
 
 MOST_LISTED = 12
+SEVERITY: dict[str, Severity] = {"refuse": "error", "skip": "warning", "mend": "note"}
+"""Of tags that their scheme forbids."""
 
 
 class Span(Answer):
@@ -96,11 +98,12 @@ def _counts(train: Sequence[Row]) -> dict[str, int]:
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     assert isinstance(config, TagConfig)
     counts = _counts(splits["train"])
-    scheme = tags.scheme(counts)
+    known = tags.completed(counts) if config.illegal == "mend" else set(counts)
+    scheme = tags.scheme(known)
     return [
         *_unpaired(splits),
-        *_unseen(splits, counts),
-        *_illegal(splits, scheme, skipped=config.illegal == "skip"),
+        *_unseen(splits, known),
+        *_illegal(splits, scheme, config),
         *_variety(counts, scheme, splits["train"]),
         *empty(splits, ["text"]),
         *duplicated(splits["train"]),
@@ -117,27 +120,31 @@ def _unpaired(splits: Splits) -> list[Finding]:
     return found
 
 
-def _unseen(splits: Splits, known: Mapping[str, int]) -> list[Finding]:
+def _unseen(splits: Splits, known: Set[str]) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        unseen = [row for row in rows if _is_paired(row) and set(_parts(row)[1]) - known.keys()]
-        names = sorted({tag for row in unseen for tag in _parts(row)[1]} - known.keys())
+        unseen = [row for row in rows if _is_paired(row) and set(_parts(row)[1]) - known]
+        names = sorted({tag for row in unseen for tag in _parts(row)[1]} - known)
         remark = f"with a tag that does not occur in train ({', '.join(map(quoted, names[:FEW]))})"
         found += about("error", "unseen-tag", split, unseen, remark)
     return found
 
 
-def _illegal(splits: Splits, scheme: str | None, *, skipped: bool) -> list[Finding]:
+def _illegal(splits: Splits, scheme: str | None, config: TagConfig) -> list[Finding]:
     if scheme is None:
         return []
-    severity: Severity = "warning" if skipped else "error"
+    severity = SEVERITY[config.illegal]
     found = []
     for split, rows in splits.items():
         faults = list(_faults(scheme, rows))
         if faults:
             n = f"{len(faults):,} sentence{'s' * (len(faults) > 1)}"
-            fate = "left out" if split == "train" else "scored, but without a loss"
-            then = fate if skipped else "mend them, or task.illegal = skip"
+            fates = {
+                "refuse": "mend them, or set task.illegal to mend (as conlleval reads them) or skip",
+                "skip": "left out" if split == "train" else "scored, but without a loss",
+                "mend": "their spans begin where they are first seen",
+            }
+            then = fates[config.illegal]
             message = f"{split}: {n} with tags that {scheme} does not allow; {then}"
             found.append(Finding(severity, "illegal-tags", message, len(faults), tuple(faults[:SHOWN])))
     return found
@@ -162,9 +169,12 @@ def _variety(counts: Mapping[str, int], scheme: str | None, train: Sequence[Row]
         schemes = ", ".join(tags.SCHEMES)
         said = f"train: none of {schemes} has all of these tags, because of {names}; so they mark no spans"
         return [Finding("warning", "scheme", f"{said}, and every word is scored by itself", len(odd))]
-    if inside := tags.unbegun(counts):
+    if scheme is None and (inside := tags.unbegun(counts)):
         names = ", ".join(map(quoted, inside[:FEW]))
-        said = f"train: no tag begins a span (B-…), so {names} mark none, and every word is scored by itself"
+        said = (
+            f"train: no tag begins a span (B-…), so {names} mark none, and every word is scored by itself; "
+            "if they are spans (IOB1), set task.illegal = mend"
+        )
         return [Finding("warning", "scheme", said, len(inside))]
     if scheme is None:
         said = f"train: {len(counts)} tags that mark no spans; every word is scored by itself"

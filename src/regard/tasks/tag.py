@@ -48,8 +48,10 @@ class TagConfig(Config):
         "apostrophes and hyphens inside them (signs); at spaces only; auto: characters if all words of the "
         "training data are, else signs",
     )
-    illegal: Literal["refuse", "skip"] = Field(
-        "refuse", description="sentences whose tags their scheme forbids; skip leaves them out of training"
+    illegal: Literal["refuse", "skip", "mend"] = Field(
+        "refuse",
+        description="sentences whose tags their scheme forbids; skip leaves them out of training; mend "
+        "begins a span where its first word stands, as conlleval reads it: IOB1 becomes BIO",
     )
     max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
@@ -97,6 +99,7 @@ class Tag:
                 yield row.fields["text"]
 
         learnt_from = sampled(texts())
+        names = tags.completed(names) if config.illegal == "mend" else names
         if len(names) < 2:
             found = f"only one tag ({', '.join(names)})" if names else "no tags"
             raise DataError(f"the training data have {found}; a tagger needs at least two")
@@ -162,7 +165,8 @@ class Tag:
                 raise DataError(f"{where}: tag {quoted(tag)} does not occur in the training data{near}")
         if self.config.illegal == "refuse" and (fault := self._fault(own)) is not None:
             raise _illegal(str(self.scheme), row, own, fault)
-        return words, own
+        mends = self.config.illegal == "mend" and self.scheme is not None
+        return words, tags.mended(str(self.scheme), own) if mends else own
 
     def words(self, text: str) -> list[str]:
         """Of a text without tags."""
@@ -297,7 +301,8 @@ def _illegal(scheme: str, row: Row, own: Sequence[str], fault: int) -> DataError
     after = own[fault] if fault < len(own) else "the end of the sentence"
     return DataError(
         f"{word_where(row, min(fault, len(own) - 1))}: {after} cannot stand after {before} in {scheme} tags; "
-        "mend them or take the sentence out of the file (training leaves it out with task.illegal=skip)"
+        "mend them (task.illegal=mend reads them as conlleval does), or leave the sentence out "
+        "(task.illegal=skip)"
     )
 
 
