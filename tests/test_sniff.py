@@ -104,9 +104,15 @@ def test_numbers_are_no_text() -> None:
     assert sniff([file]).columns == {"source": 2, "target": 3}
 
 
-def test_lengths_are_median_and_95th_percentile() -> None:
+def test_lengths_are_mean_and_95th_percentile() -> None:
     file = write_table("train.tsv", ["x" * length for length in range(1, 102)], sentences(ENGLISH, 101))
     assert sniff([file]).lengths["source"] == (51, 96)
+
+
+def test_blank_lines_do_not_hide_how_much_text_there_is() -> None:
+    lines = [line for row in range(40) for line in ("", f"{row} " + "one word after another " * 13, "")]
+    guess = sniff([write_table("input.txt", lines)], task="language_model")
+    assert guess.n_characters == pytest.approx(len("\n".join(lines)), rel=0.02)
 
 
 # Classification.

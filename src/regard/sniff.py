@@ -86,7 +86,7 @@ def sniff(
         columns=chosen,
         n_rows=n_rows,
         sample=tuple(rows),
-        lengths={role: _median_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
+        lengths={role: _mean_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
         reasons=(*reasons, f"The task is {told.name}.", *why),
         encoding=encoding,
     )
@@ -335,6 +335,6 @@ def _cannot_tell(files: Sequence[str], table: Mapping[Column, list[str]]) -> Dat
     )
 
 
-def _median_and_tail(lengths: Sequence[int]) -> tuple[int, int]:
+def _mean_and_tail(lengths: Sequence[int]) -> tuple[int, int]:
     twentieths = quantiles(lengths, n=20, method="inclusive") if len(lengths) > 1 else [lengths[0]] * 19
-    return round(twentieths[9]), round(twentieths[18])
+    return round(fmean(lengths)), round(twentieths[18])

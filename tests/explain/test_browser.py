@@ -90,6 +90,16 @@ def test_thumbnails_stand_under_what_their_titles_share(open_page, translation):
     ]
 
 
+def test_an_empty_answer_has_its_heads_beside_one_another(open_page, translation):
+    """Its maps have one row, that of the end."""
+    whole = translation.maps[-1]
+    end = replace(whole, weights_HQK=whole.weights_HQK[:, -1:], rows=Axis("target", ("</s>",)))
+    page = open_page(replace(translation, output="", maps=(end,)))
+    tops = page.evaluate("Array.from(document.querySelectorAll('.heads button'), (one) => one.offsetTop)")
+    assert len(tops) > 2
+    assert len(set(tops)) == 1
+
+
 def test_a_hovered_target_word_shades_the_source_words(open_page, translation):
     page = open_page(translation)
     page.locator("#rows-line bdi", has_text="saw").hover()

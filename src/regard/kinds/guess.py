@@ -20,7 +20,7 @@ class Guess:
     sample: tuple[Row, ...]
     """Of the training rows, evenly spaced."""
     lengths: dict[str, tuple[int, int]]
-    """Role → median and 95th percentile, in characters."""
+    """Role → mean and 95th percentile, in characters."""
     reasons: tuple[str, ...]
     encoding: str = "utf-8"
     """Of all files."""

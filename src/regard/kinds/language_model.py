@@ -81,7 +81,7 @@ def _model(plan: Plan) -> list[Setting]:
     preset = _preset(plan)
     return [
         ("kind", "gpt", "a decoder made of attention"),
-        ("preset", preset, f"{SIZES[preset]}; also: {', '.join(SIZES)}"),
+        ("preset", preset, f"{SIZES[preset]}; of {', '.join(SIZES)}"),
         ("position", "rotary", "or learned, as GPT-2's"),
         ("dropout", 0.1, "more for less data"),
     ]

@@ -145,7 +145,7 @@ def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
     if n_documents < 2:
         told = "train: one document only, so that no sentence can come from another; separate documents"
         return [Finding("error", "one-document", f"{told} by blank lines, or change task.documents")]
-    remark = "that are documents of one sentence: words are hidden in them, but nothing follows"
+    remark = "with a document of one sentence: words are hidden in it, but nothing follows"
     remedy = '; try task.sentences = "marks"' if config.sentences == "lines" else ""
     return about("warning", "one-sentence", "train", alone, remark + remedy)
 

@@ -39,7 +39,7 @@ def transformer(plan: Plan, others: str = "rnn_seq2seq") -> list[Setting]:
     dropout = 0.1 if plan.guess.n_rows >= 1_000_000 else 0.3 if plan.preset == "tiny" else 0.2
     return [
         ("kind", "transformer", f"or {others}"),
-        ("preset", plan.preset, f"{SIZES[plan.preset][1]}; also: tiny, small, base, big"),
+        ("preset", plan.preset, f"{SIZES[plan.preset][1]}; of tiny, small, base, big"),
         ("dropout", dropout, "more for less data"),
         ("norm", "pre", "learns faster and more safely; post is the paper's"),
         ("position", "sinusoidal", "or learned, rotary, relative, alibi"),

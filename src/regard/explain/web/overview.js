@@ -32,7 +32,7 @@ export function showThumbnails() {
     const header = names.map((name) => element("span", { textContent: name }));
     const grid = element("div", { className: "heads" }, ...header, ...cells);
     grid.style.setProperty("--heads", String(heads.length));
-    grid.classList.toggle("flat", group[0].isText);
+    grid.classList.toggle("flat", group[0].isText && heads.length === 1);
     const title = group.length > 1 ? withoutLayer(group[0].title) : group[0].title;
     return element("section", {}, element("h3", { textContent: translated(title) }), grid);
   }));
