@@ -194,7 +194,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "task": "what is to be done",
         "data": "the files",
         "model": "what learns it",
-        "train": "how long, how fast, how often; without it, 20 epochs with patience 5",
+        "train": "how long, how fast, how often; 20 epochs with patience 5 if no end is given",
     },
     DataConfig: {
         "train": "the files to learn from; one file may stand without brackets",

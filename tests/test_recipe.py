@@ -238,7 +238,7 @@ def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
             r"task\.tokenizer: vocab_size \(100\) must be at least",
         ),
         (TRANSLATE, "task.decode.n_best", 9, r"task\.decode: n_best \(9\) cannot exceed beam \(4\)"),
-        (TRANSLATE, "train.lr", 0.1, r"train: training would never end; give max_epochs"),
+        (TRANSLATE, "train.max_epochs", None, r"train: training would never end; give max_epochs"),
         (TRANSLATE, "format_version", 2, r"format_version: 2 should be 1"),
         (
             TRANSLATE,

@@ -97,7 +97,7 @@ class Recipe(Config):
     task: TaskConfig
     data: DataConfig
     model: ModelConfig
-    train: TrainConfig = TrainConfig(max_epochs=20, patience=5)
+    train: TrainConfig = TrainConfig()
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

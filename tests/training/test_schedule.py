@@ -63,4 +63,8 @@ def test_training_must_end() -> None:
     with pytest.raises(
         ValueError, match="would never end; give max_epochs, max_steps, max_minutes or patience"
     ):
-        TrainConfig()
+        TrainConfig(max_epochs=None)
+    for given in ({}, {"lr": 0.1}):
+        plan = TrainConfig.model_validate(given)
+        assert (plan.max_epochs, plan.patience) == (20, 5)
+    assert TrainConfig(max_steps=7).max_epochs is None

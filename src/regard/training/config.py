@@ -1,12 +1,15 @@
 """How long, how fast, how often: everything about training that is not the model or the task."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config import Config
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+ENDS = {"max_epochs": 20, "patience": 5}
+"""When training ends if nothing is said of it."""
+ENDING = {*ENDS, "max_steps", "max_minutes"}
 
 
 class TrainConfig(Config):
@@ -81,6 +84,11 @@ class TrainConfig(Config):
     def tokens(self) -> int:
         """Of a whole batch."""
         return 4096 if self.batch_tokens == "auto" else self.batch_tokens
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ends(cls, given: Any) -> Any:
+        return ENDS | given if isinstance(given, dict) and not given.keys() & ENDING else given
 
     @model_validator(mode="after")
     def _agrees(self) -> "TrainConfig":
