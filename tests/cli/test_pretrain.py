@@ -100,7 +100,7 @@ def test_check_names_documents_of_one_sentence(call: Call, recipe: Path) -> None
     result = call("check", recipe, "--json")
     assert result.exit_code == 0, result.stdout
     found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
-    assert "documents of one sentence: words are hidden in them" in found["one-sentence"]["message"]
+    assert "a document of one sentence: words are hidden in it" in found["one-sentence"]["message"]
 
 
 def test_check_and_train_agree_on_documents_of_one_sentence(call: Call, recipe: Path, home: Path) -> None:
