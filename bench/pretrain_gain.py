@@ -157,7 +157,7 @@ def section(options: argparse.Namespace, found: Found, rates: dict[str, float]) 
         + ", ".join(f"{lr:g} ({way})" for way, lr in rates.items())
         + f", of {', '.join(f'{lr:g}' for lr in options.lr)}.\n\n"
         + "\n".join(rows)
-        + f"\n\nDifference {fmean(differences):+.2f} on average; paired t-test: t = {t:.2f}, p = {p:.4f}.\n"
+        + f"\n\nDifference {fmean(differences):+.2f} on average; paired t-test: t = {t:.2f}, p = {p:.2g}.\n"
     )
 
 

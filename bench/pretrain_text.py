@@ -1,19 +1,18 @@
 """English to pretrain from: running text of training splits, as documents with a sentence a line.
 
-    python bench/pretrain_text.py DATA english.txt.gz
-    python bench/pretrain_text.py DATA reviews.txt.gz --only reviews
+    python bench/pretrain_text.py DATA english.txt.gz valid.txt.gz
 
 DATA holds the sets by their names (see docs/pretrain.md). Only training splits are read (of WikiText-2, which
 has none here, the validation split), and no sentence is written that also stands in a validation or test
-split of any of them: SST-2 and MR share their sources. The second command writes only what people say of
-films and goods.
+split of any of them: SST-2 and MR share their sources. Every hundredth document goes to valid.txt.gz, and no
+sentence of it to the other. What people say of films and goods, a tenth of the words, is written five times,
+so that it is not drowned by the rest.
 """
 
 import argparse
 import gzip
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -152,7 +151,8 @@ LEARNT_FROM = (
     "sst2/train.tsv.gz",
     "mr_sentence_polarity/train.tsv.gz",
 )
-REVIEWS = tuple(name for name in LEARNT_FROM if name.startswith(("sst2", "mr_")) or "amazon" in name)
+REVIEWS = ("sst2", "mr_sentence_polarity", "squadshifts_amazon")
+TIMES, HELD_OUT_EVERY = 5, 100
 
 
 def key(sentence: str) -> str:
@@ -160,13 +160,27 @@ def key(sentence: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", sentence.lower())
 
 
+def without(document: list[str], held_back: set[str]) -> list[str]:
+    return [sentence for sentence in document if key(sentence) and key(sentence) not in held_back]
+
+
+def write(path: Path, documents: Iterable[list[str]]) -> None:
+    n_words = n_documents = 0
+    with gzip.open(path, "wt", encoding="utf-8", compresslevel=6) as sink:
+        for document in documents:
+            sink.write("\n".join(document) + "\n\n")
+            n_words += sum(len(sentence.split()) for sentence in document)
+            n_documents += 1
+    print(f"{path.name}: {n_documents:,} documents, {n_words:,} words")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path, help="the folder of the sets")
-    parser.add_argument("out", type=Path, help="a .txt.gz to write")
-    parser.add_argument("--only", choices=["reviews"], help="of what people say of films and goods")
+    parser.add_argument("train", type=Path, help="a .txt.gz to write")
+    parser.add_argument("valid", type=Path, help="another, of other documents")
     options = parser.parse_args()
     held_back = {
         key(sentence)
@@ -175,20 +189,18 @@ def main() -> None:
         for document in read(options.data / name / file)
         for sentence in document
     }
-    counts: Counter[str] = Counter()
-    with gzip.open(options.out, "wt", encoding="utf-8", compresslevel=6) as sink:
-        for name in REVIEWS if options.only else LEARNT_FROM:
-            before = counts.copy()
-            for document in read(options.data / name):
-                kept = [sentence for sentence in document if key(sentence) and key(sentence) not in held_back]
-                counts["left out"] += len(document) - len(kept)
-                if kept:
-                    sink.write("\n".join(kept) + "\n\n")
-                    words = sum(len(sentence.split()) for sentence in kept)
-                    counts.update(documents=1, sentences=len(kept), words=words)
-            new = counts - before
-            print(f"{name}: " + ", ".join(f"{new[what]:,} {what}" for what in counts), flush=True)
-    print(", ".join(f"{n:,} {what}" for what, n in counts.items()))
+    found = [
+        (name, kept)
+        for name in LEARNT_FROM
+        for document in read(options.data / name)
+        if (kept := without(document, held_back))
+    ]
+    held_out = [document for _, document in found[::HELD_OUT_EVERY]]
+    held_back |= {key(sentence) for document in held_out for sentence in document}
+    learnt = [(name, kept) for name, document in found if (kept := without(document, held_back))]
+    often = [document for name, document in learnt if any(part in name for part in REVIEWS)]
+    write(options.train, [document for _, document in learnt] + (TIMES - 1) * often)
+    write(options.valid, held_out)
 
 
 if __name__ == "__main__":

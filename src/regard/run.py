@@ -29,12 +29,13 @@ from regard.corpus import Corpus
 from regard.data.examples import Examples
 from regard.data.fingerprint import fingerprints
 from regard.data.layout import layout
+from regard.data.paired import Paired
 from regard.errors import DataError, RecipeError, RunError
 from regard.lock import NAME as LOCK
 from regard.lock import locked
 from regard.machine import Machine, keep_few_kernels, keep_freed_memory
 from regard.metrics.resample import Weighable, intervals
-from regard.models import EncodingConfig, HMMConfig, Tagger
+from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
 from regard.models.height import freeze, rates
 from regard.models.lora import adapt, merged
 from regard.models.outline import outline
@@ -320,6 +321,10 @@ def assemble(
     if isinstance(recipe.model, HMMConfig):
         assert isinstance(model, Tagger)
         recipe.model.count(model, ((sentence.tokens[sentence.starts], sentence.tags) for sentence in train))
+    if isinstance(recipe.model, BertPretrainingConfig) and recipe.model.embeddings == "counted":
+        assert isinstance(model, BertPretraining)
+        assert isinstance(train, Paired)
+        recipe.model.count(model, train.documents.values, train.documents.ends)
     if isinstance(recipe.model, EncodingConfig):
         if recipe.model.freeze is not None:
             freeze(model, recipe.model.freeze)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from regard.data.examples import Encoder, Examples, Ints
+from regard.data.examples import Encoder, Examples, Ints, Ragged
 from regard.data.source import Row
 from regard.errors import DataError
 
@@ -71,6 +71,11 @@ class Paired(Examples):
         self.n_with_next = int(np.count_nonzero(n_sentences > 1))
         longest = np.minimum(n_pieces, encoder.room) + MARKS
         self.sizes = np.repeat(longest, n_examples).astype(np.int32)[:, None]
+
+    @property
+    def documents(self) -> Ragged:
+        """Their pieces, as they lie."""
+        return Ragged(self._tokens.values, self._ends)
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
         drawn = copy(self)

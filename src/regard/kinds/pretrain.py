@@ -105,7 +105,10 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("lowercase", True, "false tells A from a"),
             ("min_frequency", 2, "what occurs less often is spelt in smaller pieces"),
         ],
-        "model": [("kind", "bert_pretraining", "an encoder that other tasks can begin with")],
+        "model": [
+            ("kind", "bert_pretraining", "an encoder that other tasks can begin with"),
+            ("embeddings", "counted", "pieces begin with what stands near them in the text; or random"),
+        ],
         "model.encoder": [
             ("kind", "bert", "a Transformer encoder"),
             ("preset", preset, f"{SIZES[preset]}; or {', '.join(one for one in SIZES if one != preset)}"),

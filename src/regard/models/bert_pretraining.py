@@ -6,10 +6,12 @@ themselves: the output matrix is theirs, only its bias is new. It is computed at
 seventh of all. Whether the second text follows the first is told by the pooler, which classifiers go on with.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
+import numpy as np
 import torch
-from pydantic import Field
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from regard.layers.feedforward import activated
@@ -19,11 +21,23 @@ from regard.linear import Linear
 from regard.models.bert import BertConfig
 from regard.models.classifier import EncodingConfig
 from regard.models.dims import Dims
+from regard.models.neighbours import counted_vectors
 
 
 class BertPretrainingConfig(EncodingConfig):
     kind: Literal["bert_pretraining"] = "bert_pretraining"
     encoder: BertConfig = Field(BertConfig(), description="what is pretrained")
+    embeddings: Literal["random", "counted"] = Field(
+        "random", description="how pieces begin; counted: by which stand near them in the training text"
+    )
+
+    @model_validator(mode="after")
+    def _begin_once(self) -> Self:
+        if self.embeddings != "random" and self.init_from is not None:
+            raise ValueError(
+                f"embeddings ({self.embeddings}): init_from has its own already; leave one of the two out"
+            )
+        return self
 
     @property
     def d_model(self) -> int:
@@ -31,6 +45,13 @@ class BertPretrainingConfig(EncodingConfig):
 
     def build(self, dims: Dims) -> "BertPretraining":
         return BertPretraining(self, dims)
+
+    def count(self, model: "BertPretraining", pieces: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
+        """Pieces begin with what the documents that end there tell of them; the others stay random."""
+        own_VD = model.encoder.embed.weight
+        counted_VD = counted_vectors(pieces, ends, *own_VD.shape).to(own_VD)
+        with torch.no_grad():
+            own_VD.copy_(torch.where(counted_VD.any(1, keepdim=True), counted_VD, own_VD))
 
     def __str__(self) -> str:
         return f"bert to pretrain{self.begun}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
