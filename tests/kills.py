@@ -159,15 +159,15 @@ def unarmed() -> None:
     pass
 
 
-def at(moment: str, occurrence: int) -> Callable[[], None]:
-    """Kill at the n-th time the save code comes to this moment."""
+def at(moment: str, occurrence: int, by: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+    """Stopped at the n-th time the save code comes to this moment."""
     left = occurrence
 
     def reached(name: str) -> None:
         nonlocal left
         left -= name == moment
         if name == moment and left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), by)
 
     def arm() -> None:
         durable.reached = reached
@@ -210,15 +210,15 @@ def random_stops(folder: Path, model: str, n_kills: int, by: signal.Signals = si
     return total
 
 
-def kills_inside_saves(folder: Path, model: str, each: int) -> int:
-    """A kill at every named moment, `each` times at one of its occurrences; then the run is finished."""
+def stops_inside_saves(folder: Path, model: str, each: int, by: signal.Signals = signal.SIGKILL) -> int:
+    """Stopped at every named moment, `each` times at one of its occurrences; then the run is finished."""
     rng = random.Random(model)
     known = moments(folder / "undisturbed", model)
     undisturbed = Trial(folder / "undisturbed", Recipe.read(folder / "undisturbed" / "recipe.toml"))
     for moment, times in known.items():
         for number in range(each):
             trial = Trial.of(folder / f"{moment.replace(' ', '-')}-{number}", model)
-            done = trial.attempt(at(moment, rng.randint(1, times)))
+            done = trial.attempt(at(moment, rng.randint(1, times), by), by=by)
             assert trial.kills == 1, f"{moment} was never reached"
             assert done or trial.attempt(unarmed)
             trial.check(undisturbed)
@@ -270,12 +270,13 @@ def main() -> None:
             kills = random_stops(home / "kills", model, options.kills // share)
             terms = random_stops(home / "terms", model, options.terms // share, signal.SIGTERM)
             assert max(terms.redone) == 0, "SIGTERM saves first"
-            inside = kills_inside_saves(home / "inside", model, options.each)
+            inside = stops_inside_saves(home / "inside", model, options.each)
+            asked = stops_inside_saves(home / "asked", model, options.each, signal.SIGTERM)
             damages(home / "damages", model, options.damages // share, options.damages // share, 20)
             print(
                 f"{model}: {kills.kills} kills at random moments ({max(kills.redone)} of {SAVE_EVERY} steps "
-                f"redone at most), {terms.kills} SIGTERMs (none redone), {inside} kills inside saves, "
-                f"{2 * (options.damages // share)} damages seen; every end state equal to the bit "
+                f"redone at most), {terms.kills} SIGTERMs (none redone), {inside} kills and {asked} SIGTERMs inside "
+                f"saves, {2 * (options.damages // share)} damages seen; every end state equal to the bit "
                 f"({time.perf_counter() - began:.0f} s)",
                 flush=True,
             )

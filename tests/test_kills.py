@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kills import MODELS, SAVE_EVERY, damages, kills_inside_saves, random_stops
+from kills import MODELS, SAVE_EVERY, damages, random_stops, stops_inside_saves
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -23,7 +23,11 @@ def test_asked_to_stop_at_random_moments(model: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_kills_at_every_named_moment_of_a_save(model: str, tmp_path: Path) -> None:
-    assert kills_inside_saves(tmp_path, model, 1) >= 10
+    assert stops_inside_saves(tmp_path, model, 1) >= 10
+
+
+def test_asked_to_stop_at_every_named_moment_of_a_save(tmp_path: Path) -> None:
+    assert stops_inside_saves(tmp_path, "rnn", 1, signal.SIGTERM) >= 10
 
 
 def test_every_damage_is_seen_and_got_around(tmp_path: Path) -> None:

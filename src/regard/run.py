@@ -183,7 +183,7 @@ def prepare(
             task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
             scored = corpus.scored(task)
             _fits(recipe, task)
-            with _leaving_nothing(folder, begun):
+            with _leaving_nothing(folder):
                 if not begun:
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
@@ -231,12 +231,12 @@ def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None
 
 
 @contextmanager
-def _leaving_nothing(folder: Path, begun: bool) -> Iterator[None]:
-    """A run that cannot begin leaves no trace; one that has begun stays."""
+def _leaving_nothing(folder: Path) -> Iterator[None]:
+    """A run that cannot begin leaves no trace; one that has begun, were it just now, stays."""
     try:
         yield
     except BaseException as error:
-        if not begun:
+        if not (folder / identity.NAME).is_file():
             durable.clear(folder / "task")
             durable.clear(folder / "recipe.json")
         if isinstance(error, OSError):
