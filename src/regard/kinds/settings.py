@@ -45,7 +45,7 @@ def bordered_tokenizer(plan: Plan, role: str) -> list[Setting]:
 
 def encoder(d_hidden: int, dropout: float, others: str = "transformer, words") -> list[Setting]:
     return [
-        ("kind", "rnn", f"or {others}"),
+        ("kind", "rnn", f"or {others}; to begin with a trained BERT instead: docs/finetune.md"),
         ("cell", "lstm", "or gru, rnn"),
         ("d_embed", 128, "width of a piece"),
         ("d_hidden", d_hidden, "width of a state, both directions together"),
