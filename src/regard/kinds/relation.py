@@ -18,6 +18,21 @@ from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
 from regard.kinds.tag import Span
 from regard.tasks import AnyTask, RelationConfig, TaskConfig
 
+NO_RELATION = (
+    "Other",
+    "no_relation",
+    "no relation",
+    "NA",
+    "N/A",
+    "none",
+    "无关系",
+    "无",
+    "其他",
+    "未知",
+    "unknown",
+)
+"""What such a label is called, the likeliest first."""
+
 
 class Related(Answer):
     """Between two entities of a raw text."""
@@ -57,7 +72,11 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         "task": [
             ("kind", "relation", "what two marked entities have to do with one another"),
             ("max_length", plan.room, "pieces; of longer texts what is near the entities is read"),
-            ("no_relation", "Other", "the label that says there is none; it is no part of the score"),
+            (
+                "no_relation",
+                _no_relation(plan),
+                "the label that says there is none; it is no part of the score",
+            ),
         ],
         "task.tokenizer": bordered_tokenizer(plan, "text"),
         "model": [
@@ -68,6 +87,12 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         ],
         "model.encoder": encoder(d_hidden=256, dropout=0.3),
     }
+
+
+def _no_relation(plan: Plan) -> str:
+    """As the training data call it, in whatever case."""
+    spelled = {row.fields["label"].lower(): row.fields["label"] for row in plan.guess.sample}
+    return next((spelled[name.lower()] for name in NO_RELATION if name.lower() in spelled), NO_RELATION[0])
 
 
 def _pace(plan: Plan) -> Pace:
