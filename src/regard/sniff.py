@@ -86,7 +86,9 @@ def sniff(
         columns=chosen,
         n_rows=n_rows,
         sample=tuple(rows),
-        lengths={role: _mean_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
+        lengths={
+            role: _mean_and_tail([len(told.read(role, row.fields[role])) for row in rows]) for role in chosen
+        },
         reasons=(*reasons, f"The task is {told.name}.", *why),
         encoding=encoding,
     )
