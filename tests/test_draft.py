@@ -78,6 +78,20 @@ def test_characters_need_room() -> None:
     assert drafted(few, {"source": "Latin", "target": "Latin"}).task.tokenizer.vocab_size == 2_000
 
 
+@pytest.mark.parametrize(
+    ("labels", "none"),
+    [(("works_for", "NO_RELATION"), "NO_RELATION"), (("任职", "无"), "无"), (("Other", "none"), "Other")],
+)
+def test_the_label_of_no_relation_is_known_by_its_name(labels: tuple[str, ...], none: str) -> None:
+    rows = tuple(Row({"text": "x", "label": label}, "train.tsv", 1) for label in labels)
+    recipe = drafted(guess("relation", sample=rows), {"text": "Latin"})
+    assert recipe.task.kind == "relation"
+    assert recipe.task.no_relation == none
+    assert drafted(guess("relation"), {"text": "Latin"}).task == recipe.task.model_copy(
+        update={"no_relation": "Other"}
+    )
+
+
 @pytest.mark.parametrize("task", ["translate", "classify"])
 @pytest.mark.parametrize("machine", [LAPTOP, SERVER, Machine(1, 500_000_000, False)])
 @pytest.mark.parametrize("n_rows", [2, 700, 30_000, 400_000, 50_000_000])

@@ -178,6 +178,15 @@ def test_a_header_of_unknown_names_above_texts(
     assert guess.n_rows == len(columns[0])
 
 
+@pytest.mark.parametrize("name", ["fits", "label"])
+def test_questions_and_answers_beside_labels_are_pairs(name: str) -> None:
+    verdicts = (["yes", "no"] * 21)[:41]
+    asked, said = sentences(ENGLISH, 41), sentences(ENGLISH[::-1], 41)
+    guess = sniff([write_table("train.tsv", asked, said, verdicts, header=f"question\tanswer\t{name}")])
+    assert guess.task == "classify_pair"
+    assert guess.columns == {"text": "question", "second": "answer", "label": name}
+
+
 def test_words_above_words_are_no_header() -> None:
     words = ["amber", "birch", "cedar", "delta"] * 9
     assert sniff([write_table("pairs.tsv", words, words[::-1])], task="translate").columns == {

@@ -86,7 +86,9 @@ def sniff(
         columns=chosen,
         n_rows=n_rows,
         sample=tuple(rows),
-        lengths={role: _mean_and_tail([len(row.fields[role]) for row in rows]) for role in chosen},
+        lengths={
+            role: _mean_and_tail([len(told.read(role, row.fields[role])) for row in rows]) for role in chosen
+        },
         reasons=(*reasons, f"The task is {told.name}.", *why),
         encoding=encoding,
     )
@@ -271,14 +273,23 @@ def _guess_kind(files: Sequence[str], table: Mapping[Column, list[str]], encodin
             f"that ends in {semeval.SUFFIX}"
         )
     names = [column for column in table if isinstance(column, str)]
-    hits = {kind.name: {role for role in kind.roles if named_like(role, names)} for kind in KINDS.values()}
+    possible = [kind for kind in KINDS.values() if _has_texts(kind, table)] or list(KINDS.values())
+    hits = {kind.name: {role for role in kind.roles if named_like(role, names)} for kind in possible}
     most = max(map(len, hits.values()))
-    tied = [kind for kind in KINDS.values() if len(hits[kind.name]) == most]
+    tied = [kind for kind in possible if len(hits[kind.name]) == most]
     if len(tied) > 1 and (alike := _alike(tied, table)):
         return alike
     if most and all(hits[kind.name] == hits[tied[0].name] for kind in tied):
         return tied[0]
     raise _cannot_tell(files, table)
+
+
+def _has_texts(kind: Kind, table: Mapping[Column, list[str]]) -> bool:
+    """Whether texts that no name tells have columns left that no label stands in."""
+    named = {role: named_like(role, [key for key in table if isinstance(key, str)]) for role in kind.roles}
+    wanted = [role for role in kind.texts if named[role] is None and role not in kind.may_lack]
+    free = [key for key in table if key not in named.values() and not is_label(table[key])]
+    return len(wanted) <= len(free)
 
 
 def _alike(kinds: Sequence[Kind], table: Mapping[Column, list[str]]) -> Kind | None:

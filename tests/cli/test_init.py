@@ -1,5 +1,9 @@
+import json
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -47,6 +51,53 @@ def test_every_column_is_seen(call: Call, home: Path) -> None:
     assert cells[0] == "premise"
     assert "hypothesis" in cells
     assert cells[-1] == "no"
+
+
+WORDS = [f"{a}{b}" for a in ("am", "bi", "ce", "do", "em", "fu") for b in "bcdnt"]
+"""About as long as a piece of English."""
+
+
+def written(rng: Random, n: int) -> str:
+    return " ".join(rng.choices(WORDS, k=n)) + "."
+
+
+def many(made: Callable[[Random], object]) -> str:
+    rng = Random(5)
+    return "".join(f"{json.dumps(made(rng), ensure_ascii=False)}\n" for _ in range(400))
+
+
+def characters(rng: Random, n: int) -> str:
+    return "".join(chr(0x4E00 + rng.randrange(200)) for _ in range(n))
+
+
+ESTIMATED = {
+    "summaries": lambda rng: {
+        "document": written(rng, rng.randint(5, 90)),
+        "summary": written(rng, rng.randint(2, 12)),
+    },
+    "turns": lambda rng: {"turns": [written(rng, rng.randint(3, 9)) for _ in range(12)]},
+    "pairs": lambda rng: {
+        "premise": written(rng, rng.randint(9, 20)),
+        "hypothesis": written(rng, rng.randint(9, 20)),
+        "label": rng.choice(["yes", "no"]),
+    },
+    "chinese": lambda rng: {
+        "text": f"<e1>{characters(rng, 3)}</e1>{characters(rng, rng.randint(9, 40))}<e2>好</e2>",
+        "relation": rng.choice(["works_for", "Other"]),
+    },
+}
+
+
+@pytest.mark.parametrize("made", ESTIMATED.values(), ids=ESTIMATED)
+def test_it_knows_about_how_many_steps_an_epoch_has(
+    call: Call, home: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[Random], object]
+) -> None:
+    monkeypatch.setattr("regard.doctor.cost.BUDGET", 0.0)
+    (home / "train.jsonl").write_text(many(made), "utf-8")
+    assert call("init", "train.jsonl").exit_code == 0
+    (told,) = re.findall(r"an epoch is about ([\d,]+)", (home / "recipe.toml").read_text("utf-8"))
+    checked = json.loads(call("check", "recipe.toml", "--json").stdout)
+    assert int(told.replace(",", "")) == pytest.approx(checked["estimate"]["steps_per_epoch"], rel=0.3)
 
 
 def test_every_setting_has_a_comment(call: Call, home: Path) -> None:

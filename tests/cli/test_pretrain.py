@@ -1,6 +1,7 @@
 """Pretraining as a user goes: init, check, train, eval, predict, explain, export; then a classifier."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,13 @@ def test_check_names_documents_of_one_sentence(call: Call, recipe: Path) -> None
     assert result.exit_code == 0, result.stdout
     found = {one["kind"]: one for one in json.loads(result.stdout)["findings"]}
     assert "a document of one sentence: words are hidden in it" in found["one-sentence"]["message"]
+
+
+@pytest.mark.parametrize(("by", "counted"), [("paragraphs", "documents train "), ("files", "parts train ")])
+def test_what_is_read_is_counted_by_its_name(call: Call, recipe: Path, by: str, counted: str) -> None:
+    assert re.search(r'"train.txt"\]\s+# \d+ lines;', recipe.read_text("utf-8"))
+    lines = call("check", recipe, f"task.documents={by}").stdout.splitlines()
+    assert re.sub(" +", " ", lines[1]).startswith(counted)
 
 
 def test_check_and_train_agree_on_documents_of_one_sentence(call: Call, recipe: Path, home: Path) -> None:

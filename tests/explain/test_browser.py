@@ -47,6 +47,22 @@ def test_the_first_view_is_the_main_map_at_its_strongest_link(open_page, transla
     expect(page.locator(".caveat")).to_contain_text("not proof of why")
 
 
+def test_where_nothing_attends_nothing_is_called_attention(open_page, classification):
+    (pooling,) = classification.maps
+    share = replace(pooling, site="left-out", title="left out: answer → text", holds="share")
+    likely = replace(pooling, site="labels", title="probability: each label", holds="probability")
+    page = open_page(replace(classification, maps=(share, likely), main="left-out"))
+    expect(page.locator("h1")).to_have_text("What spoke for the answer")
+    expect(page.locator("#holds")).to_have_text("share of what changed")
+    expect(page.locator(".caveat")).to_be_hidden()
+    assert "ttention" not in page.inner_text("main")
+    page.select_option("#site", "1")
+    expect(page.locator("#holds")).to_have_text("probability")
+    page.get_by_role("button", name="中文").click()
+    expect(page.locator("h1")).to_have_text("哪些词支持这个答案")
+    assert "注意力" not in page.inner_text("main")
+
+
 def picture(page: Page) -> str:
     return page.evaluate("$('grid').toDataURL()")
 

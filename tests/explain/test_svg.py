@@ -20,6 +20,13 @@ def texts(svg: str) -> list[str]:
     return [node.text or "" for node in ElementTree.fromstring(svg).iter(f"{NS}text")]
 
 
+def test_what_is_no_attention_has_no_caveat_about_it(classification):
+    (pooling,) = classification.maps
+    measured = replace(classification, maps=(replace(pooling, holds="share"),))
+    assert CAVEAT in texts(classification.to_svg())
+    assert CAVEAT not in texts(measured.to_svg())
+
+
 def one_map(weights: np.ndarray, rows: tuple[str, ...], columns: tuple[str, ...]) -> Explanation:
     only = AttentionMap(
         "site", "title", weights.astype(np.float32), Axis("rows", rows), Axis("columns", columns)

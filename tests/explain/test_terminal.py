@@ -50,6 +50,12 @@ def test_trust_and_caveat_end_the_picture(translation):
     assert shown.endswith(CAVEAT)
 
 
+def test_what_is_no_attention_has_no_caveat_about_it(classification):
+    (pooling,) = classification.maps
+    measured = replace(classification, maps=(replace(pooling, holds="share"),))
+    assert CAVEAT not in " ".join(printed(measured, 80).split())
+
+
 def test_a_label_cannot_command_the_terminal_or_the_markup(translation):
     hostile = "\x1b]0;owned\x07[red]\u202e"
     map_ = replace(translation.maps[-1], rows=Axis("target", (hostile,) * 11))

@@ -51,6 +51,18 @@ def spoken(task: Relation, text: str) -> str:
     return " ".join(names.get(token) or task.tokenizer.pieces([token])[0] for token in tokens)
 
 
+def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:
+    task = fitted(tokenizer={"kind": "bpe", "vocab_size": 300, "min_frequency": 1})
+    (example,) = task.encode([row("the <e1>fog</e1>, the <e2>heron</e2>.")])
+    model: nn.Module = stirred(relater("rnn").build(task.dims))
+    with evaluating(model):
+        (prediction,) = task.predict(model, task.collate([example]))
+    shown = task.grounds(example, prediction)["text"].labels
+    assert len(shown) == len(example.tokens)
+    assert all(shown)
+    assert shown[shown.index("</e1>") + 1] == "␣"
+
+
 def test_marks_are_pieces_beyond_the_vocabulary(task: Relation) -> None:
     assert task.dims == Dims(source_vocab=len(task.tokenizer) + N_MARKS, classes=3)
     assert "e1" not in "".join(task.tokenizer.names), "marks are no text to learn from"

@@ -68,7 +68,7 @@ def _bins(edges: tuple[int, ...]) -> list[str]:
 
 
 def _facts(report: "Report") -> Iterator[tuple[str, str]]:
-    yield "rows", ", ".join(f"{split} {n:,}" for split, n in report.rows.items())
+    yield report.read, ", ".join(f"{split} {n:,}" for split, n in report.rows.items())
     if not report.vocabulary:
         return
     yield "vocabulary", ", ".join(f"{role} {n:,} pieces" for role, n in report.vocabulary.items())

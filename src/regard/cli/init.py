@@ -121,7 +121,7 @@ def _recipe(guess: "Guess") -> str:
     read = read_rows(guess.train, guess.columns, encoding=guess.encoding, by=kind.records)
     rows = list(islice(read, SAMPLED))
     scripts = {role: script([row.fields[role] for row in rows]) for role in kind.texts}
-    plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess))
+    plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess, scripts), kind.together)
     text = draft(plan, str(free(f"runs/{_name(guess)}")))
     Recipe.parse(tomllib.loads(text), "the recipe drafted")
     return text

@@ -156,8 +156,10 @@ class Tokenizer:
         return [0] * n_begin + [number for number, ids in enumerate(texts) for _ in range(len(ids) + 1)]
 
     def words(self, text: str, most: int) -> tuple[str, ...]:
-        """What the first pieces stand for."""
-        return tuple(text[start:end] for start, end in self.encode(text).offsets[:most])
+        """What the first pieces stand for; a space that no text has, before its first sign, is a space."""
+        ids, offsets = self.encode(text)
+        found = zip(ids[:most], offsets[:most], strict=True)
+        return tuple(text[start:end] or self.pieces([id_])[0] for id_, (start, end) in found)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""

@@ -21,10 +21,13 @@ from regard.kinds import KINDS
 from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
 from regard.run import assemble, least_memory, pick_device
-from regard.tasks import AnyTask, wholes
+from regard.tasks import AnyTask, documents, wholes
 from regard.training.config import TrainConfig
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
+
+READ = {None: "rows", "lines": "documents", "paragraphs": "documents", "files": "parts"}
+"""What is counted of the data, by what a document is; files are read in parts."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Report:
     """In training, the commonest first; none where the task has none."""
     counted: str = ""
     """What these are."""
+    read: str = "rows"
+    """What `rows` counts: of plain text, documents or parts."""
     vocabulary: dict[str, int] = field(default_factory=dict)
     """Pieces learnt, by role; what follows is empty when none could be learnt."""
     lengths: dict[str, Histogram] = field(default_factory=dict)
@@ -73,6 +78,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
         findings=(),
         labels=kind.counts(splits["train"]),
         counted=kind.counted,
+        read=READ[documents(recipe.task)],
     )
     usable = [row for row in splits["train"] if kind.usable(row)]
     try:

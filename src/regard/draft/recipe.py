@@ -46,7 +46,11 @@ def _run(run: str) -> list[Setting]:
 def _data(guess: Guess, held_out: str) -> list[Setting]:
     columns = {role: column for role, column in guess.columns.items() if column is not None}
     return [
-        ("train", list(guess.train), f"{guess.n_rows:,} rows; paths start from the current folder"),
+        (
+            "train",
+            list(guess.train),
+            f"{guess.n_rows:,} {guess.counted}; paths start from the current folder",
+        ),
         ("valid", list(guess.valid), "decides which checkpoint is kept")
         if guess.valid
         else ("# valid", [], f"none given: {held_out}"),

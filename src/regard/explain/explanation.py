@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from regard.explain import page, svg
 from regard.explain.document import in_notebook, written
 
 Weights = NDArray[np.float32]
+Holds = Literal["weight", "share", "probability"]
 
 NOTEBOOK_LIMIT = 1_000_000
 """Characters one notebook cell may carry; a larger page is shown as its still picture."""
@@ -35,13 +36,17 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """The weights of one attention site: row q looks at column k; rows sum to 1, or 0 where all is masked."""
+    """The weights of one attention site: row q looks at column k; rows sum to 1, or 0 where all is masked.
+
+    Or what stands in for them: a measured share of what leaving out k changed in q, or the probability of k.
+    """
 
     site: str
     title: str
     weights_HQK: Weights
     rows: Axis
     columns: Axis
+    holds: Holds = "weight"
 
     def __post_init__(self) -> None:
         shape = self.weights_HQK.shape

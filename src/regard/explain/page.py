@@ -56,6 +56,7 @@ def _map(attention: "AttentionMap", axes: list["Axis"]) -> dict[str, Any]:
     return {
         "site": visible(attention.site),
         "title": visible(attention.title),
+        "holds": attention.holds,
         "heads": attention.n_heads,
         "rows": axes.index(attention.rows),
         "columns": axes.index(attention.columns),

@@ -94,9 +94,8 @@ def _attention(
 
 def _map(picture: Picture, grounds: dict[str, Axis]) -> AttentionMap:
     weights_1QK = picture.weights_QK[None].float().cpu().numpy()
-    return AttentionMap(
-        picture.site, picture.title, weights_1QK, grounds[picture.rows], grounds[picture.columns]
-    )
+    axes = grounds[picture.rows], grounds[picture.columns]
+    return AttentionMap(picture.site, picture.title, weights_1QK, *axes, holds="probability")
 
 
 def _changes(

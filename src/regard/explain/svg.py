@@ -41,7 +41,8 @@ def draw(explanation: "Explanation", attention: "AttentionMap", head: int | None
     y = bottom + 30
     if explanation.trust:
         y = paragraph(picture, explanation.trust.sentence, _MARGIN, y, inner, fill=INK)
-    y = paragraph(picture, CAVEAT, _MARGIN, y, inner)
+    if attention.holds == "weight":
+        y = paragraph(picture, CAVEAT, _MARGIN, y, inner)
     root = document(width, y, title)
     root.append(picture)
     return written(root)

@@ -14,7 +14,6 @@ from regard.explain.assets import CAVEAT, STRINGS
 from regard.explain.colour import SEQUENTIAL, full_tone, ink_on, shade
 from regard.explain.explanation import AttentionMap, Explanation, Weights
 from regard.explain.legible import visible
-from regard.explain.trust import LEFT_OUT
 
 _MOST_ROWS, _MOST_WORDS, _MOST_LISTED, _MOST_LINKS = 60, 400, 8, 3
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -33,7 +32,7 @@ def render(explanation: Explanation, console_width: int) -> RenderableType:
         *draw(attention, attention.head(None), console_width),
         Text(),
         *trust,
-        *([] if explanation.main == LEFT_OUT else [Text(CAVEAT, style="dim")]),
+        *([] if attention.holds != "weight" else [Text(CAVEAT, style="dim")]),
     )
 
 

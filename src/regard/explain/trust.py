@@ -36,7 +36,7 @@ def measured(change_KT: Floats, answer: Axis, given: Axis) -> AttentionMap:
     total_T1 = share_TK.sum(1, keepdims=True)
     share_TK = np.divide(share_TK, total_T1, out=np.zeros_like(share_TK), where=total_T1 > 0)
     ended_TK = np.pad(share_TK, ((0, 0), (0, 1)))  # the end of the text is never left out
-    return AttentionMap(LEFT_OUT, "left out: answer → text", ended_TK[None], answer, given)
+    return AttentionMap(LEFT_OUT, "left out: answer → text", ended_TK[None], answer, given, holds="share")
 
 
 def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:

@@ -17,7 +17,7 @@ from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind, Lengths
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
+from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks import Answer as AnswerTask
 from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.answer import BETWEEN
@@ -79,7 +79,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("max_length", 384, "pieces read at once; longer contexts are read in overlapping windows"),
             ("max_answer", 30, "pieces of an answer at most"),
         ],
-        "task.tokenizer": bordered_tokenizer(plan, "context"),
+        "task.tokenizer": bordered_tokenizer(plan),
         "model": [
             ("kind", "answerer", "an encoder, and where answers begin and end"),
             ("dropout", 0.3, "more for less data"),
@@ -186,6 +186,8 @@ ANSWER = Kind(
     usable=_is_found,
     examine_pieces=_examine_pieces,
     length=_length,
+    by_character=without_spaces,
+    together=True,
     held_out="every 20th context is held out, with all its questions",
     asks=("question", "context"),
 )

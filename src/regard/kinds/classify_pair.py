@@ -77,5 +77,6 @@ CLASSIFY_PAIR = Kind(
     counted="label: rows in training",
     pieces=_pieces,
     length=_length,
+    together=True,
     asks=INPUTS,
 )

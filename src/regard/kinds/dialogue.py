@@ -17,6 +17,8 @@ from regard.kinds.written import BLEU, Written, max_length, pace, transformer
 from regard.tasks import AnyTask, Dialogue, TaskConfig
 
 TURNS = Turns()
+READ = 3
+"""Last turns of a context that a first recipe reads."""
 LONGEST = 128
 """Pieces of a context that a first recipe reads."""
 
@@ -39,7 +41,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return {
         "task": [
             ("kind", "dialogue", "the turns of a conversation in, the next one out"),
-            ("turns", 3, "last turns that are read"),
+            ("turns", READ, "last turns that are read"),
             ("max_length", min(LONGEST, max_length(plan, spare=1)), "pieces; of more the end is read"),
             ("separator", TURNS.separator, "between turns, where they are not a list"),
             ("label_smoothing", 0.1, "keeps the model from being too sure"),
@@ -55,6 +57,10 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         ],
         "model": transformer(plan, "rnn_seq2seq, gpt"),
     }
+
+
+def _read(role: str, text: str) -> str:
+    return "\n".join(text.split("\n")[-READ:]) if role == "context" else text
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
@@ -100,6 +106,7 @@ DIALOGUE = Kind(
     answer=Reply,
     may_lack=frozenset({"reply"}),
     records=TURNS,
+    read=_read,
     pieces=_pieces,
     cut="only the end was read",
     held_out="every 20th context in training is held out, with its replies",

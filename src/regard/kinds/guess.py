@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from regard.data.columns import Column
+from regard.data.formats import file_format
 from regard.data.source import Row
 
 
@@ -24,6 +25,11 @@ class Guess:
     reasons: tuple[str, ...]
     encoding: str = "utf-8"
     """Of all files."""
+
+    @property
+    def counted(self) -> str:
+        """What a user calls the rows."""
+        return "lines" if file_format(self.train[0]) == "text" else "rows"
 
     @property
     def n_characters(self) -> int:

@@ -13,7 +13,7 @@ from regard.data.source import Row
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
 from regard.kinds.guess import Guess
-from regard.kinds.plan import Plan
+from regard.kinds.plan import Plan, Script
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Pace, Setting
 from regard.tasks import SAMPLES, AnyTask, TaskConfig, asked
@@ -39,8 +39,12 @@ def _any_row(row: Row) -> bool:
     return True
 
 
-def _by_pieces(guess: Guess) -> bool:
+def _by_pieces(guess: Guess, scripts: Mapping[str, Script]) -> bool:
     return False
+
+
+def _all_of_it(role: str, text: str) -> str:
+    return text
 
 
 def _longest_side(lengths: Sequence[Lengths]) -> Lengths:
@@ -102,8 +106,12 @@ class Kind:
     """Of each row, from how many pieces each of its texts has: what max_length bounds."""
     held_out: str = "every 20th training row is held out"
     """Without validation data."""
-    by_character: Callable[[Guess], bool] = _by_pieces
+    by_character: Callable[[Guess, Mapping[str, Script]], bool] = _by_pieces
     """Whether a first recipe takes every character for a piece."""
+    read: Callable[[str, str], str] = _all_of_it
+    """What of a role's text a first recipe reads."""
+    together: bool = False
+    """Whether all texts of a row are read as one."""
     route: str = ""
     """Under which the server is asked; by default its name."""
     asks: tuple[str, ...] = ("text",)

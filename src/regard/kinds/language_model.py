@@ -9,7 +9,7 @@ from regard.kinds.columns import Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding
 from regard.kinds.guess import Guess
 from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import Plan
+from regard.kinds.plan import Plan, Script
 from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, tokenizer
 from regard.tasks import LanguageModelConfig, TaskConfig
@@ -37,7 +37,7 @@ def _pick(role: str, rest: Columns) -> Picked:
     return longest_text(rest)
 
 
-def _is_small(guess: Guess) -> bool:
+def _is_small(guess: Guess, scripts: Mapping[str, Script]) -> bool:
     return guess.n_characters < FEW_CHARACTERS
 
 

@@ -13,6 +13,8 @@ Script = Literal["Chinese", "Japanese", "Korean", "Latin", "other"]
 
 PIECE: dict[Script, float] = {"Chinese": 1.4, "Japanese": 1.6, "Korean": 1.8, "Latin": 3.7, "other": 3.0}
 """Characters a learnt piece stands for, about."""
+FAR_LONGER = 2
+"""Times that a side is longer than the one that batches are sorted by, to have all lengths in each."""
 _LETTERS: dict[Script, re.Pattern[str]] = {
     "Japanese": re.compile("[\u3040-\u30ff]"),
     "Chinese": re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]"),
@@ -40,13 +42,24 @@ class Plan:
     machine: Machine
     by_character: bool = False
     """Whether every character is a piece."""
+    together: bool = False
+    """Whether all texts of a row are read as one."""
 
     @property
     def pieces_a_row(self) -> float:
-        return max(
-            self.guess.lengths[role][0] / (1 if self.by_character else PIECE[script]) + 1
-            for role, script in self.scripts.items()
-        )
+        """Those that a row takes up in a batch: of the longest side, padding and all."""
+        sides = [self._pieces(role) for role in self.scripts]
+        means = [mean for mean, _ in sides]
+        if self.together:
+            return sum(means)
+        longest, tail = max(sides)
+        return (longest + tail) / 2 if longest > FAR_LONGER * means[-1] else longest
+
+    def _pieces(self, role: str) -> tuple[float, float]:
+        """Mean and 95th percentile."""
+        characters = 1 if self.by_character else PIECE[self.scripts[role]]
+        mean, tail = self.guess.lengths[role]
+        return mean / characters + 1, tail / characters + 1
 
     @property
     def room(self) -> int:

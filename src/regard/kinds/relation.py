@@ -1,11 +1,12 @@
 """relation: sentences with two marked entities, and a column of relations; or SemEval's own files."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from statistics import fmean
 
 from pydantic import Field
 
-from regard.data.marked import has_marks, read_marked
+from regard.data.marked import MARKS, has_marks, read_marked
 from regard.data.source import Row
 from regard.errors import DataError, quoted
 from regard.kinds.columns import Columns, Picked, labels
@@ -14,9 +15,24 @@ from regard.kinds.kind import Answer, Kind
 from regard.kinds.labels import counts, rare, unlabelled, unseen
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
+from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.kinds.tag import Span
 from regard.tasks import AnyTask, RelationConfig, TaskConfig
+
+NO_RELATION = (
+    "Other",
+    "no_relation",
+    "no relation",
+    "NA",
+    "N/A",
+    "none",
+    "无关系",
+    "无",
+    "其他",
+    "未知",
+    "unknown",
+)
+"""What such a label is called, the likeliest first."""
 
 
 class Related(Answer):
@@ -57,9 +73,13 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         "task": [
             ("kind", "relation", "what two marked entities have to do with one another"),
             ("max_length", plan.room, "pieces; of longer texts what is near the entities is read"),
-            ("no_relation", "Other", "the label that says there is none; it is no part of the score"),
+            (
+                "no_relation",
+                _no_relation(plan),
+                "the label that says there is none; it is no part of the score",
+            ),
         ],
-        "task.tokenizer": bordered_tokenizer(plan, "text"),
+        "task.tokenizer": bordered_tokenizer(plan),
         "model": [
             ("kind", "relater", "an encoder, the states at both entities, the pooled sentence"),
             ("entities", True, "false reads the pooled sentence alone"),
@@ -68,6 +88,17 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         ],
         "model.encoder": encoder(d_hidden=256, dropout=0.3),
     }
+
+
+def _read(role: str, text: str) -> str:
+    """With a letter for each mark, which is one piece."""
+    return reduce(lambda read, mark: read.replace(mark, "-"), MARKS, text) if role == "text" else text
+
+
+def _no_relation(plan: Plan) -> str:
+    """As the training data call it, in whatever case."""
+    spelled = {row.fields["label"].lower(): row.fields["label"] for row in plan.guess.sample}
+    return next((spelled[name.lower()] for name in NO_RELATION if name.lower() in spelled), NO_RELATION[0])
 
 
 def _pace(plan: Plan) -> Pace:
@@ -152,6 +183,8 @@ RELATION = Kind(
     counts=counts,
     counted="relation: rows in training",
     pieces=_pieces,
+    by_character=without_spaces,
+    read=_read,
     cut="what is far from the entities was not read",
     route="relate",
     pairs=True,

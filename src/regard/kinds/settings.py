@@ -1,8 +1,10 @@
 """Settings of a first recipe that several kinds of task share."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from regard.kinds.plan import Plan
+from regard.kinds.guess import Guess
+from regard.kinds.plan import Plan, Script
 
 Setting = tuple[str, object, str]
 """A name, its value, what it means."""
@@ -29,12 +31,17 @@ def tokenizer(plan: Plan) -> list[Setting]:
     ]
 
 
-def bordered_tokenizer(plan: Plan, role: str) -> list[Setting]:
+def without_spaces(guess: Guess, scripts: Mapping[str, Script]) -> bool:
+    """Whether words have no borders to be seen, by the text that parts of are marked or looked for in."""
+    return list(scripts.values())[-1] in ("Chinese", "Japanese")
+
+
+def bordered_tokenizer(plan: Plan) -> list[Setting]:
     """Where parts of a text are marked or looked for, no piece may cross their borders.
 
     Between words that have no spaces, every character has to be one.
     """
-    if plan.scripts[role] not in ("Chinese", "Japanese"):
+    if not without_spaces(plan.guess, plan.scripts):
         return tokenizer(plan)
     return [
         ("kind", "char", "every character; or bpe, unigram, wordpiece, word"),

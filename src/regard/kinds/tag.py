@@ -17,7 +17,7 @@ from regard.kinds.kind import Answer, Kind
 from regard.kinds.labels import FEW
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder
+from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks import AnyTask, TagConfig, TaskConfig
 
 MOST_LISTED = 12
@@ -68,7 +68,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
             ("split", "auto", "how new texts become words: characters, signs or spaces"),
             ("max_length", 256, "pieces; longer sentences are read in overlapping windows"),
         ],
-        "task.tokenizer": bordered_tokenizer(plan, "text"),
+        "task.tokenizer": bordered_tokenizer(plan),
         "model": [
             ("kind", "tagger", "an encoder, and a score for each tag"),
             ("crf", True, "learns which tags follow which; false tags every word alone"),
@@ -76,6 +76,12 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
         ],
         "model.encoder": encoder(d_hidden=256, dropout=0.5),
     }
+
+
+def _read(role: str, text: str) -> str:
+    """Without the spaces between words that are characters."""
+    words = text.split(" ")
+    return "".join(words) if all(len(word) <= 1 for word in words) else text
 
 
 def _pace(plan: Plan) -> Pace:
@@ -215,5 +221,7 @@ TAG = Kind(
     counted="tag: words in training",
     cut="of a word only the beginning was read",
     pieces=_pieces,
+    by_character=without_spaces,
+    read=_read,
     records=WORDS,
 )

@@ -17,6 +17,7 @@ class Axis(BaseModel):
 class AttentionMap(BaseModel):
     site: str
     title: str
+    holds: str = Field(description="weight of attention, measured share of what changed, or probability")
     heads: int
     rows: int = Field(description="which of the axes")
     columns: int = Field(description="which of the axes")

@@ -3,7 +3,8 @@
 /**
  * What explain/page.py says of an answer. Axes are listed once, and maps name them by their places.
  * @typedef {{ name: string, labels: string[] }} Axis
- * @typedef {{ site: string, title: string, heads: number, rows: number, columns: number, packed: string }} PackedMap
+ * @typedef {"weight" | "share" | "probability"} Holds what the numbers of a map are
+ * @typedef {{ site: string, title: string, holds: Holds, heads: number, rows: number, columns: number, packed: string }} PackedMap
  * @typedef {{ sentences: Record<string, string>, score: number | null }} Trust
  * @typedef {object} Attention
  * @property {string} task
@@ -37,9 +38,10 @@ async function unpack(packed, fullScale) {
 /** One attention site: labelled axes, and the weights of any head, or of their mean, once they are `ready`. */
 export class AttentionMap {
   /** @param {PackedMap} map @param {Pick<Attention, "axes" | "fullScale">} attention */
-  constructor({ site, title, heads, rows, columns, packed }, { axes, fullScale }) {
+  constructor({ site, title, holds, heads, rows, columns, packed }, { axes, fullScale }) {
     this.site = site;
     this.title = title;
+    this.holds = holds;
     this.heads = heads;
     this.rows = axes[rows];
     this.columns = axes[columns];

@@ -5,7 +5,7 @@ import { $, data, element } from "./given.js";
 import { showNumbers, showThumbnails, stepThumbnail } from "./overview.js";
 import { composeFile, savePng, saveSvg } from "./save.js";
 import {
-  choose, darkness, drawn, fillHeads, mapTitle, maps, point, pointAtStrongest, say, show, stepHead, strongestColumn,
+  attends, choose, darkness, drawn, fillHeads, mapTitle, maps, point, pointAtStrongest, say, show, stepHead, strongestColumn,
   strongestRow, translated, view,
 } from "./view.js";
 
@@ -16,6 +16,10 @@ function showTexts() {
   for (const node of document.querySelectorAll("[data-text]")) {
     node.textContent = say(/** @type {Key} */ (node.getAttribute("data-text")));
   }
+  $("heading").textContent = say(attends ? "heading" : "headingMeasured");
+  $("site-name").textContent = say(attends ? "layer" : "map");
+  $("overview-heading").textContent = say(attends ? "overview" : "maps");
+  $("caveat").hidden = !attends;
   $("about").textContent = `${translated(data.task)} · ${data.model}`;
   $("input").textContent = data.input;
   $("output").textContent = data.output;
@@ -85,7 +89,7 @@ function currentFile() {
   return composeFile({
     title: mapTitle(map, head),
     about: $("about").textContent ?? "",
-    captions: [...(data.trust ? [data.trust.sentences[view.language]] : []), say("caveat")],
+    captions: [...(data.trust ? [data.trust.sentences[view.language]] : []), ...(map.holds === "weight" ? [say("caveat")] : [])],
     tone,
     theme,
     body: !grid ? markWords : (group) => {

@@ -22,6 +22,7 @@ import { markThumbnail, showNumbers } from "./overview.js";
 const MOST_WORDS = 600;
 
 export const maps = data.maps.map((raw) => new AttentionMap(raw, data));
+export const attends = maps.some(({ holds }) => holds === "weight");
 export const darkness = matchMedia("(prefers-color-scheme: dark)");
 export const view = {
   map: maps[data.main],
@@ -75,11 +76,12 @@ export function show() {
   $("words").hidden = $("ranking").hidden = !map.isText;
   $("site").value = String(maps.indexOf(map));
   $("head").value = String(head ?? "mean");
+  $("holds").textContent = say(map.holds);
   $("full-tone").textContent = tone.toFixed(2);
   const scale = Float32Array.from({ length: 256 }, (_, at) => at / 255);
   const legend = drawn.theme.palette.image({ cells: scale, rows: 1, columns: 256 }, 1);
   pen($("legend")).putImageData(legend, 0, 0);
-  $("stage").ariaLabel = $("words").ariaLabel = `${say("figure")}: ${mapTitle(map, head)}`;
+  $("stage").ariaLabel = $("words").ariaLabel = `${say(map.holds)}: ${mapTitle(map, head)}`;
   $("hint").textContent = `${say("keysMove")} ${map.heads > 1 ? say("keysHead") : ""}`;
   if (map.isText) showWords();
   else showGrid();

@@ -56,6 +56,10 @@ export async function show(attention, signal) {
 export function relabel() {
   if (!shown) return;
   fill($("site"), maps.map((map, at) => [String(at), translated(map.title)]));
+  const attends = maps.some(({ holds }) => holds === "weight");
+  $("looked").textContent = say(attends ? "heading" : "headingMeasured");
+  $("site-name").textContent = say(attends ? "layer" : "map");
+  $("caveat").hidden = !attends;
   $("measured").hidden = !shown.trust;
   if (shown.trust) $("measured").textContent = said(shown.trust.sentences);
   choose(view.map, view.head);
@@ -92,6 +96,7 @@ function drawLegend() {
   const colours = new Palette(palette, darkness.matches);
   const scale = Float32Array.from({ length: 256 }, (_, at) => at / 255);
   $("legend").getContext("2d")?.putImageData(colours.image({ cells: scale, rows: 1, columns: 256 }, 1), 0, 0);
+  $("holds").textContent = say(view.map.holds);
   $("full-tone").textContent = fullTone(view.map.head(view.head), view.map.width).toFixed(2);
 }
 
