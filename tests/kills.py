@@ -275,9 +275,9 @@ def main() -> None:
             damages(home / "damages", model, options.damages // share, options.damages // share, 20)
             print(
                 f"{model}: {kills.kills} kills at random moments ({max(kills.redone)} of {SAVE_EVERY} steps "
-                f"redone at most), {terms.kills} SIGTERMs (none redone), {inside} kills and {asked} SIGTERMs inside "
-                f"saves, {2 * (options.damages // share)} damages seen; every end state equal to the bit "
-                f"({time.perf_counter() - began:.0f} s)",
+                f"redone at most), {terms.kills} SIGTERMs (none redone), {inside} kills and {asked} SIGTERMs "
+                f"inside saves, {2 * (options.damages // share)} damages seen; every end state equal to the "
+                f"bit ({time.perf_counter() - began:.0f} s)",
                 flush=True,
             )
 
