@@ -198,6 +198,20 @@ def test_without_validation_data_every_twentieth_row_is_held_out(tmp_path: Path)
     assert not {20, 40} & {example.row.line for example in prepared.training.train}
 
 
+def test_a_label_that_only_a_held_out_row_has_is_said(tmp_path: Path) -> None:
+    given = classifying(tmp_path)
+    (train,) = given.data.train
+    lines = Path(train).read_text("utf-8").splitlines()
+    Path(train).write_text("\n".join([*lines[:20], "amber,maybe", *lines[20:]]) + "\n", "utf-8")
+    data = given.data.model_copy(update={"valid": None, "test": None})
+    with pytest.raises(
+        DataError,
+        match=r"csv:21: label 'maybe' does not occur .* \(held out of train .* give data\.valid\)",
+    ):
+        regard.train(given.model_copy(update={"data": data}), quiet=True)
+    assert not Path(given.run).exists()
+
+
 def test_too_little_data_is_said(tmp_path: Path) -> None:
     given = translating(tmp_path)
     data = given.data.model_copy(update={"train": tuple(mirrored(tmp_path, 19, "few")), "valid": None})

@@ -218,6 +218,16 @@ def test_a_very_long_label_does_not_flood_a_message(kind: str, called: str) -> N
     assert max(map(len, told.values())) < 500
 
 
+def test_a_label_of_a_held_out_row_alone(tmp_path: Path) -> None:
+    (tmp_path / "all.tsv").write_bytes(tsv([("text", "label"), *TEXTS[:19], ("odd", "perhaps"), *TEXTS[19:]]))
+    model = {"kind": "classifier", "encoder": {"kind": "words", "d_embed": 4}}
+    report = _examined({"kind": "classify", "tokenizer": WORDS}, {"train": "all.tsv"}, model)
+    assert found(report, "unseen-label").message == (
+        "valid: 1 row with a label that does not occur in train ('perhaps'), held out of train for "
+        "validation; to choose what is, give data.valid"
+    )
+
+
 def test_labels(classification: Examine) -> None:
     report = classification(
         train=[*TEXTS, ("text 1", "no"), ("odd", "")], test=[("new", "perhaps"), ("newer", "{x}")]

@@ -165,3 +165,16 @@ def test_a_removed_folder_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.Mo
     durable.remove_folder(tmp_path / "x")
     assert seen == [True, False]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [durable.write_folder, durable.fill_file])
+def test_a_full_disk_says_where(
+    tmp_path: Path, write: Callable[[Path, Callable[[Path], None]], None]
+) -> None:
+    """What write() raises names no file."""
+
+    def full(place: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=r"No space left on device: '.*/x'"):
+        write(tmp_path / "x", full)

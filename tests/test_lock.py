@@ -1,5 +1,6 @@
 """One trainer per run folder, also after a crash."""
 
+import errno
 import json
 import os
 import signal
@@ -69,3 +70,16 @@ def test_a_place_that_cannot_be_a_folder_is_said(tmp_path: Path) -> None:
         locked(tmp_path / "file"),
     ):
         pass
+
+
+def test_a_full_disk_is_said_and_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with (
+        pytest.raises(RunError, match=r"run: cannot be written \(No space left on device\); make room, or"),
+        locked(tmp_path / "run"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

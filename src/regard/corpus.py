@@ -26,6 +26,8 @@ HELD_OUT = 20
 """Without validation data, every 20th training row is held out,"""
 MOST_HELD_OUT = 2000
 """but no more than this."""
+CHOOSE = "held out of train for validation; to choose what is, give data.valid"
+"""What can be done where just that row will not do, such as the only one with its label."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,10 @@ class Corpus:
         """Validation examples for a recipe that gives none."""
         files = ", ".join(self.recipe.data.train)
         if held := examples.held_out(folder):
-            return scored(task, held, files)
+            try:
+                return scored(task, held, files)
+            except DataError as error:
+                raise DataError(f"{error} ({CHOOSE})") from error
         needed = f"{HELD_OUT} {wholes(self.recipe.task)} are needed to hold one out"
         raise DataError(f"{files}: no usable examples for valid; {needed}, or give data.valid")
 

@@ -38,10 +38,11 @@ def write_folder(final: Path, fill: Callable[[Path], None]) -> None:
         partial.rename(final)
         reached("after the rename")
         _sync(final.parent)
-    except BaseException:
+    except BaseException as fault:
         if old.exists() and not final.exists():
             old.rename(final)
         clear(partial)
+        _name(fault, final)
         raise
     clear(old)
     reached("at the end")
@@ -62,8 +63,9 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
         partial.replace(path)
         reached(f"after {path.name} is renamed")
         _sync(path.parent)
-    except BaseException:
+    except BaseException as fault:
         partial.unlink(missing_ok=True)
+        _name(fault, path)
         raise
 
 
@@ -127,6 +129,12 @@ def _manifest(folder: Path) -> str:
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != MANIFEST)
     sums = {path.relative_to(folder).as_posix(): sha256(path) for path in paths}
     return json.dumps({"sha256": sums}, indent=1) + "\n"
+
+
+def _name(fault: BaseException, path: Path) -> None:
+    """A disk that is full says so of no file; whoever tells of it must know which."""
+    if isinstance(fault, OSError) and fault.errno is not None and fault.filename is None:
+        fault.filename = str(path)
 
 
 def _hidden(path: Path, kind: str) -> Path:

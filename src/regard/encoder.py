@@ -77,7 +77,8 @@ class Encoder:
         try:
             durable.write_folder(folder, fill)
         except (OSError, SafetensorError) as error:
-            raise RunError(f"{folder}: cannot be written ({error}); make room, or choose another") from None
+            why = error.strerror if isinstance(error, OSError) else error
+            raise RunError(f"{folder}: cannot be written ({why}); make room, or choose another") from None
 
 
 def read_encoder(folder: Path) -> Encoder:

@@ -31,6 +31,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         _take(folder, descriptor)
         try:
+            _sign(folder, descriptor)
             yield
         finally:
             (folder / NAME).unlink(missing_ok=True)
@@ -84,8 +85,17 @@ def _take(folder: Path, descriptor: int) -> None:
             f"{folder}: is being trained by process {holder.get('pid')} on {holder['host']}; "
             f"if that is over, delete {folder / NAME}"
         )
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "host": host}).encode(), 0)
+
+
+def _sign(folder: Path, descriptor: int) -> None:
+    holder = {"pid": os.getpid(), "host": socket.gethostname()}
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+    except OSError as error:
+        raise RunError(
+            f"{folder}: cannot be written ({error.strerror}); make room, or choose another with run=NAME"
+        ) from None
 
 
 def _holder(text: bytes) -> dict[str, object]:

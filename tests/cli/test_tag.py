@@ -115,6 +115,16 @@ def test_check_warns_of_spans_that_nothing_begins(call: Call, recipe: Path, home
     assert call("train", recipe, *TRAIN, "task.illegal=mend").exit_code == 0
 
 
+def test_check_counts_the_tags_that_mending_makes(call: Call, recipe: Path, home: Path) -> None:
+    for name in ("train", "valid", "test"):
+        (home / f"{name}.conll").write_text("amber I-TREE\nember I-TREE\n\n" * 9, "utf-8")
+    found = call("check", recipe)
+    assert found.exit_code == 2
+    assert "✗ train: a tagger needs at least two different tags" in found.stdout
+    assert call("check", recipe, "task.illegal=mend").exit_code == 0
+    assert call("train", recipe, *TRAIN, "task.illegal=mend").exit_code == 0
+
+
 def test_check_names_every_fault_with_its_line(call: Call, recipe: Path, home: Path) -> None:
     valid = home / "valid.conll"
     before = len(valid.read_text("utf-8").splitlines())

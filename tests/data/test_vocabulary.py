@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from regard.data.tokenizer import Tokenizer, TokenizerConfig
-from regard.data.vocabulary import BYTES, SPECIALS, learn
+from regard.data.vocabulary import BYTES, SPECIALS, learn, learn_berts
 from regard.data.writing import Kind
 from regard.errors import DataError
 
@@ -60,6 +60,25 @@ def test_what_is_rarer_than_min_frequency_is_not_learnt(kind: Kind) -> None:
     learnt = {name.strip(" #") for name in names if name not in SPECIALS + BYTES}
     assert "q" in learnt
     assert "x" not in learnt
+
+
+def test_wordpiece_does_not_learn_from_words_that_it_would_not_read() -> None:
+    """It takes the square of their length: of a million characters, a quarter of an hour."""
+    config, long = TokenizerConfig(kind="wordpiece"), "q" * 1_000_000
+    for learnt in (learn, learn_berts):
+        plain, given = learnt(config, TEXTS), learnt(config, [*TEXTS, f"{long} der {long}", "z" * 100])
+        new = {piece.removeprefix("##") for piece in given.get_vocab().keys() - plain.get_vocab().keys()}
+        assert {*"".join(new)} == {"z"}
+        assert given.encode(long, add_special_tokens=False).ids == [1]
+
+
+@pytest.mark.parametrize("limits", [{"vocab_size": 5}, {"min_frequency": 1000}])
+def test_a_bert_of_marks_alone_is_refused(limits: dict[str, int]) -> None:
+    config = TokenizerConfig(kind="wordpiece", **limits)
+    with pytest.raises(
+        DataError, match=r"no piece can be learnt .*vocab_size = \d+ and min_frequency = \d+;"
+    ):
+        learn_berts(config, TEXTS[:3])
 
 
 def test_words_are_kept_by_frequency() -> None:

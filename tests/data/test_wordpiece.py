@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from berts import PIECES, TEXTS, their_tokenizer, write_tokenizer
 from regard.data.tokenizer import Tokenizer
+from regard.data.wordpiece import MASK, NEEDED
 from regard.errors import CheckpointError
 
 MARKS = {mark: PIECES.index(mark) for mark in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")}
@@ -120,6 +121,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         edited(lambda it: it["model"]["vocab"].update(CLS=it["model"]["vocab"].pop("[CLS]"))),
         r"lacks \[CLS\], which a BERT needs",
     ),
+    "marks alone": (
+        edited(
+            lambda it: it["model"].update(vocab={mark: place for place, mark in enumerate((*NEEDED, MASK))})
+        ),
+        "has no piece beside its marks; is it truncated",
+    ),
     "other signs": (
         edited(lambda it: it["model"].update(continuing_subword_prefix="@@")),
         "continuations are not marked as a BERT's are",
@@ -136,8 +143,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "a mark elsewhere": (edited(lambda it: it["added_tokens"][0].update(id=3)), r"adds '\[PAD\]' to"),
     "endless words": (
-        edited(lambda it: it["model"].update(max_input_chars_per_word=10**9)),
-        "max_input_chars_per_word is 1000000000",
+        edited(lambda it: it["model"].update(max_input_chars_per_word=10_000)),
+        "max_input_chars_per_word is 10000, it should be 100",
     ),
     "yes for a number": (
         edited(lambda it: it["model"].update(max_input_chars_per_word=True)),

@@ -46,7 +46,7 @@ class Verbs(TyperGroup):
         except BrokenPipeError:
             raise
         except OSError as fault:  # the disk, a name too long: nothing a traceback would explain better
-            console.error(f"{fault.filename or 'standard output'}: {fault.strerror}")
+            console.error(f"{fault.filename or 'standard output'}: {fault.strerror or fault}")
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             console.line("interrupted", console=console.ERR)

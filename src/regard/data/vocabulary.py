@@ -6,6 +6,7 @@ text can end its own sentence. Characters too rare to learn are spelt in bytes (
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -32,6 +33,8 @@ MODELS: dict[Kind, Callable[..., models.Model]] = {
     "word": partial(models.WordLevel, unk_token=UNKNOWN),
 }
 """Which take pieces, with their ids or (unigram) their scores, and (bpe) what is merged."""
+MAYBE_LONG = re.compile(rf"\S{{{wordpiece.LONGEST_WORD + 1}}}")
+"""Where a word may be too long for WordPiece."""
 
 
 class TokenizerConfig(Config):
@@ -120,6 +123,12 @@ def learn_berts(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     if not any(map(str.strip, texts)):
         raise DataError("no text to learn a vocabulary from: every training text is empty")
     pieces = _learn_wordpiece(config, workshop, _without_rare(config, texts), marks, wordpiece.UNKNOWN)
+    if len(pieces) == len(marks):
+        raise DataError(
+            "no piece can be learnt from the training texts with task.tokenizer.vocab_size = "
+            f"{config.vocab_size} and min_frequency = {config.min_frequency}; give more text, or a larger "
+            "vocab_size or a smaller min_frequency"
+        )
     return wordpiece.assembled(pieces, cleaning)
 
 
@@ -150,6 +159,7 @@ def _learn_wordpiece(
     config: TokenizerConfig, workshop: Tokenizer, texts: list[str], marks: Sequence[str], unknown: str
 ) -> dict[str, int]:
     """The trainer numbers its continuation characters in random order, so they are given to it beforehand."""
+    texts = _without_long(workshop, texts)
     characters = {character for word in _count_words(workshop, texts) for character in word[1:]}
     continuations = [f"##{character}" for character in sorted(characters)]
     workshop.model = models.WordPiece(unk_token=unknown)
@@ -173,6 +183,19 @@ def _train(workshop: Tokenizer, trainer: trainers.Trainer, texts: list[str]) -> 
 def _count_words(workshop: Tokenizer, texts: list[str]) -> Counter[str]:
     clean, cut = workshop.normalizer.normalize_str, workshop.pre_tokenizer.pre_tokenize_str
     return Counter(word for text in texts for word, _ in cut(clean(text)))
+
+
+def _without_long(workshop: Tokenizer, texts: list[str]) -> list[str]:
+    """The texts without words that WordPiece calls unknown for their length; to learn from one would take the
+    square of it.
+    """
+    cut = workshop.pre_tokenizer.pre_tokenize_str
+    return [
+        " ".join(word for word, _ in cut(text) if len(word) <= wordpiece.LONGEST_WORD)
+        if MAYBE_LONG.search(text)
+        else text
+        for text in texts
+    ]
 
 
 def _without_rare(config: TokenizerConfig, texts: list[str]) -> list[str]:

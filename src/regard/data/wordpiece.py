@@ -19,8 +19,10 @@ NEEDED = (PAD, UNKNOWN, BEGIN, END)
 PARTS = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
 CLEANING = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
 """What BertNormalizer does unless told; no accents are stripped where case is kept."""
-LONGEST_WORD = 100
-"""Characters; a longer word is unknown."""
+LONGEST_WORD, LONGEST_READ = 100, 1000
+"""Characters; a longer word is unknown. A foreign vocabulary may say otherwise, up to the second: to cut a
+word takes the cube of its length, for 10,000 characters a minute.
+"""
 
 
 def read_wordpiece(folder: Path) -> hf.Tokenizer:
@@ -49,7 +51,7 @@ def rebuilt(path: Path, content: dict[str, Any]) -> hf.Tokenizer:
         if name not in known or vocabulary.get(name) != place:
             raise CheckpointError(f"{path}: adds {name!r} to the vocabulary, which regard cannot")
     longest = model.get("max_input_chars_per_word", LONGEST_WORD)
-    if type(longest) is not int or not 0 < longest <= 10_000:
+    if type(longest) is not int or not 0 < longest <= LONGEST_READ:
         raise CheckpointError(f"{path}: max_input_chars_per_word is {longest!r}, it should be {LONGEST_WORD}")
     cleaning = {name: content["normalizer"].get(name, usual) for name, usual in CLEANING.items()}
     return _assembled(path, vocabulary, cleaning, longest)
@@ -99,4 +101,6 @@ def _checked(path: Path, vocabulary: Any) -> dict[str, int]:
     found = numbered(path, vocabulary)
     if missing := [mark for mark in NEEDED if mark not in found]:
         raise CheckpointError(f"{path}: the vocabulary lacks {missing[0]}, which a BERT needs")
+    if not found.keys() - {*NEEDED, MASK}:
+        raise CheckpointError(f"{path}: the vocabulary has no piece beside its marks; is it truncated?")
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.begin import beginning, settled
-from regard.corpus import HELD_OUT, fitted
+from regard.corpus import CHOOSE, HELD_OUT, fitted
 from regard.data.layout import layout, refuse_unfit
 from regard.data.source import Row
 from regard.doctor import pieces
@@ -60,6 +60,13 @@ class Report:
         return {"trainable": self.trainable} | asdict(self)
 
 
+def _held_out(finding: Finding) -> Finding:
+    """What train has in a row that is held out, and nowhere else."""
+    if finding.kind not in ("unseen-label", "unseen-tag") or not finding.message.startswith("valid: "):
+        return finding
+    return replace(finding, message=f"{finding.message}, {CHOOSE}")
+
+
 def examine(recipe: Recipe, base: Path = Path()) -> Report:
     """Look at every row of every split, learn the vocabulary, and train for a few seconds to measure.
 
@@ -69,7 +76,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     recipe = settled(recipe, begins)
     kind = KINDS[recipe.task.kind]
     splits, shares, findings = read_all(recipe, base)
-    findings += kind.examine(splits, recipe.task)
+    found = kind.examine(splits, recipe.task)
+    findings += map(_held_out, found) if recipe.data.valid is None else found
     if not splits["valid"] and splits["train"]:
         few = f"train: too few {wholes(recipe.task)} to hold one of {HELD_OUT} out for validation"
         findings.append(Finding("error", "no validation", f"{few}; add some, or give data.valid"))

@@ -110,7 +110,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
         *_unpaired(splits),
         *_unseen(splits, known),
         *_illegal(splits, scheme, config),
-        *_variety(counts, scheme, splits["train"]),
+        *_variety(counts, known, scheme, splits["train"]),
         *empty(splits, ["text"]),
         *duplicated(splits["train"]),
         *shared(splits, "text"),
@@ -167,8 +167,10 @@ def _faults(scheme: str, rows: Sequence[Row]) -> Iterator[Place]:
             yield Place(word_where(row, place), f"{after} after {before} (at {words[place]!r})")
 
 
-def _variety(counts: Mapping[str, int], scheme: str | None, train: Sequence[Row]) -> list[Finding]:
-    if len(counts) < 2:
+def _variety(
+    counts: Mapping[str, int], known: Set[str], scheme: str | None, train: Sequence[Row]
+) -> list[Finding]:
+    if len(known) < 2:
         return [Finding("error", "one-tag", "train: a tagger needs at least two different tags")]
     if odd := tags.strangers(counts):
         names = ", ".join(map(quoted, odd[:FEW]))
