@@ -202,7 +202,7 @@ def section(options: argparse.Namespace, found: dict[str, Result]) -> str:
         f"Machine: {machine()}; threads: {options.threads}; torch {torch.__version__}; seed {options.seed}; "
         f"{options.questions:,} training questions at most, {len(here.truth):,} test questions.\n\n"
         + "\n".join(rows)
-        + f"\n\nDifference in F1: {shown(apart.value, apart.interval)}, p = {apart.p:.3f}.\n"
+        + f"\n\nDifference in F1: {shown(apart.value, apart.interval)}, p = {apart.p:.2g}.\n"
     )
 
 
