@@ -4,14 +4,18 @@ import asyncio
 import os
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from regard.errors import ServeError
+from regard.serve.counts import Counts
 from regard.serve.engine import PACKED_BYTES, PLAIN_BYTES, SEEN_BYTES, attention_bytes, named
 from regard.serve.job import Job, chosen
+from regard.serve.lane import Lane
 from regard.serve.limits import Limits
+from regard.serve.refused import RefusedError
 from regard.serve.wire import packed, read, received
 
 
@@ -55,6 +59,29 @@ def test_only_the_same_settings_go_together() -> None:
 def test_some_go_alone(alone: dict[str, Any]) -> None:
     assert picked([{"text": "a", **alone}, {"text": "b", **alone}]) == ["a"]
     assert picked([{"text": "a"}, {"text": "b", **alone}, {"text": "c"}]) == ["a", "c"]
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_what_is_answered_takes_no_room_and_what_is_left_does(is_left: bool) -> None:
+    """Until the worker, which may be slow to say so, is done."""
+
+    async def inside() -> None:
+        lane = Lane("a", Path("a"), Limits(explain_bytes=100), Counts(), 1)
+        job = Job("x", "explain", n_bytes=60)
+        lane.submit([job])
+        lane.waiting, lane.computing = {}, [job]
+        with pytest.raises(RefusedError, match="^busy$"):
+            lane.submit([Job("y", "explain", n_bytes=60)])
+        if is_left:
+            job.answer.cancel()
+            with pytest.raises(RefusedError, match="^busy$"):
+                lane.submit([Job("y", "explain", n_bytes=60)])
+        else:
+            job.answer.set_result({})
+            lane.submit([Job("y", "explain", n_bytes=60)])
+            assert len(lane.jobs) == 1
+
+    run(inside())
 
 
 def test_frames_arrive_as_they_were_sent() -> None:

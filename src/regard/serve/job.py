@@ -44,6 +44,10 @@ class Job:
         return n_characters(self.text)
 
     @property
+    def is_answered(self) -> bool:
+        return self.answer.done() and not self.answer.cancelled()
+
+    @property
     def is_alone(self) -> bool:
         """A stream is; and what was in the worker's hands when it died must not take others along."""
         return self.kind != "answer" or self.tries > 0

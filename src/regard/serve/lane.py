@@ -39,7 +39,10 @@ class Lane:
 
     @property
     def jobs(self) -> list[Job]:
-        return [*self.computing, *self.waiting]
+        """That take up room. An answered one does not, though its worker may be long in saying that it is
+        done; one that nobody waits for any more does while it is computed.
+        """
+        return [job for job in (*self.computing, *self.waiting) if not job.is_answered]
 
     def search(self, decode: dict[str, Any]) -> dict[str, Any]:
         """How it searches: as a request says, and else as the model was made."""
