@@ -63,7 +63,7 @@ def test_what_is_rarer_than_min_frequency_is_not_learnt(kind: Kind) -> None:
 
 
 def test_wordpiece_does_not_learn_from_words_that_it_would_not_read() -> None:
-    """It takes the square of their length: of a million characters, a quarter of an hour."""
+    """It takes the square of their length: of a million characters, more than a minute."""
     config, long = TokenizerConfig(kind="wordpiece"), "q" * 1_000_000
     for learnt in (learn, learn_berts):
         plain, given = learnt(config, TEXTS), learnt(config, [*TEXTS, f"{long} der {long}", "z" * 100])

@@ -70,11 +70,11 @@ def test_what_is_answered_takes_no_room_and_what_is_left_does(is_left: bool) -> 
         job = Job("x", "explain", n_bytes=60)
         lane.submit([job])
         lane.waiting, lane.computing = {}, [job]
-        with pytest.raises(RefusedError, match="^busy$"):
+        with pytest.raises(RefusedError, match="busy"):
             lane.submit([Job("y", "explain", n_bytes=60)])
         if is_left:
             job.answer.cancel()
-            with pytest.raises(RefusedError, match="^busy$"):
+            with pytest.raises(RefusedError, match="busy"):
                 lane.submit([Job("y", "explain", n_bytes=60)])
         else:
             job.answer.set_result({})

@@ -156,10 +156,13 @@ class Tokenizer:
         return [0] * n_begin + [number for number, ids in enumerate(texts) for _ in range(len(ids) + 1)]
 
     def words(self, text: str, most: int) -> tuple[str, ...]:
-        """What the first pieces stand for; a space that no text has, before its first sign, is a space."""
+        """What the first pieces stand for."""
         ids, offsets = self.encode(text)
-        found = zip(ids[:most], offsets[:most], strict=True)
-        return tuple(text[start:end] or self.pieces([id_])[0] for id_, (start, end) in found)
+        return self.shown(ids[:most], [text[start:end] for start, end in offsets[:most]])
+
+    def shown(self, ids: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:
+        """What the pieces stand for in a text; a space that it lacks, before its first sign, is a space."""
+        return tuple(word or self.pieces([id_])[0] for id_, word in zip(ids, words, strict=True))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text without padding and sentence marks; an unknown piece stays visible as `<unk>`."""

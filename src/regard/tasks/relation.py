@@ -116,9 +116,8 @@ class Relation(Classify):
 
     def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
-        ids, found, _ = self._placed(example.row)
-        shown = [word or self.tokenizer.pieces([id_])[0] for id_, word in zip(ids, found, strict=True)]
-        words = (*marks[:-1], *shown, marks[-1])
+        found = self._placed(example.row)
+        words = (*marks[:-1], *self.tokenizer.shown(found.ids, found.words), marks[-1])
         return {
             "text": Ground("text", words),
             "label": Ground("relation", (prediction.text,)),
