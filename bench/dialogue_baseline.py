@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from regard.data.dialogue import Turns
-from regard.data.source import Row, read_rows
+from regard.files.dialogue import Turns
+from regard.files.source import Row, read_rows
 from regard.metrics.rouge import words
 from regard.metrics.text import bleu, counted_of_many, scored, signature
 from regard.metrics.variety import distinct

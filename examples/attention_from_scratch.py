@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention import Additive, Attention, Trace, attend, causal, padding, tapped
-from regard.data.source import read_rows
+from regard.files.source import read_rows
 
 torch.manual_seed(0)
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300

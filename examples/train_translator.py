@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import regard
-from regard.data.source import read_rows
+from regard.files.source import read_rows
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 folder = Path(tempfile.mkdtemp(prefix="regard-"))

@@ -12,10 +12,10 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from pydantic_core import ErrorDetails
 
 from regard.config import Config, said
-from regard.data.columns import Column, named_like
-from regard.data.formats import file_format
-from regard.data.source import first_cells
 from regard.errors import RecipeError, did_you_mean, shown
+from regard.files.columns import Column, named_like
+from regard.files.formats import file_format
+from regard.files.source import first_cells
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig, longest

@@ -20,10 +20,10 @@ from regard.data.examples import (
     without_every,
     write,
 )
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
+from regard.files.source import Row
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from regard.text.tokenizer import Tokenizer
 
 WORDS = ["the", "heath", "the", "grove", "a", "mile", "of", "moss", "and", "stone", "under", "rain"]
 

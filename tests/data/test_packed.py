@@ -12,10 +12,10 @@ from regard.data.batching import START, Order
 from regard.data.examples import Examples, write
 from regard.data.layout import layout, scored
 from regard.data.packed import Packed, refuse_short
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
 from regard.errors import DataError
+from regard.files.source import Row
 from regard.tasks import Classify, LanguageModel, LanguageModelConfig
+from regard.text.tokenizer import EOS
 
 BLOCK = 7
 TEXTS = ["In the middle of the\n", "journey", "of our life", "", "I found myself within a dark\n", "wood"]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.documents import documents
 from regard.data.examples import closes, without_every, write
 from regard.data.layout import layout, refuse_unfit, scored
 from regard.data.paired import Paired
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.documents import documents
+from regard.files.source import Row
 from regard.tasks import Pretrain, PretrainConfig
 from regard.tasks.masked import DOES_NOT, FOLLOWS, NO_PAIR, Masked
 
@@ -126,7 +126,7 @@ def test_an_example_is_a_function_of_seed_epoch_and_number(task: Pretrain, tmp_p
 
 def test_a_document_in_parts_is_one(task: Pretrain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of the next part follow; those of another part are never those of another document."""
-    monkeypatch.setattr("regard.data.documents.PART", 50)
+    monkeypatch.setattr("regard.files.documents.PART", 50)
     lines = [line for own in corpus() for line in (*own, "")]
     rows = [Row({"text": part}, "a.txt", line) for line, part in documents(lines, "paragraphs")]
     assert len(rows) > 2 * N_DOCUMENTS

@@ -10,15 +10,15 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.data import squad
-from regard.data.source import Row, rows_of
-from regard.data.tokenizer import EOS, Tokenizer
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.explain.replay import explain
+from regard.files import squad
+from regard.files.source import Row, rows_of
 from regard.tasks import Answer, AnswerConfig
 from regard.tasks.answered import AnswerTally
 from regard.tasks.questions import context_windows, piece_places
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS, Tokenizer
 from tiny import answerer, stirred
 
 CONTEXT = "the fog  lies on the Rhine , the heron stands in the fog"

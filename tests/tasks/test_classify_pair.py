@@ -12,12 +12,12 @@ import torch
 
 import regard
 from berts import their_tokenizer, written
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
-from regard.importing import import_folder
+from regard.files.source import Row
+from regard.interop.importing import import_folder
 from regard.tasks import ClassifyPair, ClassifyPairConfig
 from regard.tasks.labelled import shortened
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS
 from tiny import classifier, stirred
 
 LINES = [("a man sleeps", "he is awake", "no"), ("a man sleeps", "he rests", "yes")]

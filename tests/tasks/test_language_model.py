@@ -9,19 +9,19 @@ import torch
 from torch.nn import functional as F
 
 from gpt2s import END, vocabulary
-from regard.data.bytelevel import assembled
 from regard.data.packed import Packed
-from regard.data.source import Row, rows_of
-from regard.data.tokenizer import EOS, Tokenizer
 from regard.decode import Hypothesis, contains
 from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
+from regard.files.source import Row, rows_of
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.stretch import BlockTally
 from regard.tasks.task import evaluating
+from regard.text.bytelevel import assembled
+from regard.text.tokenizer import EOS, Tokenizer
 from regard.training.evaluate import evaluate
 from tiny import gpt, stirred
 

@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional as F
 
 from regard.data.examples import Examples
-from regard.data.source import Row
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.files.source import Row
 from regard.models import Dims
 from regard.tasks import Multilabel, MultilabelConfig
 from regard.tasks.multilabel import several

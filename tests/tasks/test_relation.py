@@ -8,17 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from berts import PIECES, their_tokenizer, written
-from regard.begin import begin
-from regard.data.marked import MARKS
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
-from regard.encoder import read_encoder
 from regard.errors import DataError, RecipeError
+from regard.files.source import Row
+from regard.interop.encoder import read_encoder
+from regard.interop.pretrained import begin
 from regard.models import Dims, Relater, RelaterConfig
 from regard.models.relater import N_MARKS
 from regard.tasks import Relation, RelationConfig
 from regard.tasks.relation import RelationTally
 from regard.tasks.task import evaluating
+from regard.text.marked import MARKS
+from regard.text.tokenizer import EOS
 from tiny import relater, stirred
 
 LINES = [

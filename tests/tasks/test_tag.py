@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from regard.data.source import Row
-from regard.data.tokenizer import EOS, UNK
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.files.source import Row
 from regard.models import Dims, Tagger
 from regard.tasks import Tag, TagConfig
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS, UNK
 from regard.training.evaluate import evaluate
 from tiny import stirred, tagger
 

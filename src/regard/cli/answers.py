@@ -12,12 +12,12 @@ from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
 from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut
 from regard.errors import DataError
-from regard.plain import by_line, one_line, printable
+from regard.text.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
-    from regard.data.columns import Column
-    from regard.data.source import Reading, Row
+    from regard.files.columns import Column
+    from regard.files.source import Reading, Row
     from regard.tasks.task import Prediction
 
 Given = Callable[..., "Callable[[], Iterator[Row]]"]
@@ -36,7 +36,7 @@ def write_answers(
     json: bool,
 ) -> None:
     """`given` has the texts of a file or of standard input, for the roles that are not in `about`."""
-    from regard.data.formats import file_format
+    from regard.files.formats import file_format
 
     left = [role for role in trained.task.inputs if role not in about]
     if file is None or file_format(file) == "text":
@@ -102,7 +102,7 @@ def count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterato
 
 
 def _typed_rows(role: str, encoding: str) -> "Iterator[Row]":
-    from regard.data.lines import stream_lines
+    from regard.files.lines import stream_lines
 
     return numbered(stream_lines(sys.stdin.buffer, STDIN, encoding=encoding), STDIN, role)
 

@@ -12,7 +12,7 @@ from regard.cli.files import free
 from regard.cli.train import next_commands
 
 if TYPE_CHECKING:
-    from regard.data.source import Row
+    from regard.files.source import Row
     from regard.recipe import Recipe
 
 RECIPE = Path(__file__).parents[1] / "samples" / "demo.toml"
@@ -57,7 +57,7 @@ def demo(
 
 def _sentences(recipe: "Recipe") -> Iterator["Row"]:
     """A short, a middling and a long one of the test split, which is sorted by length: the quartiles."""
-    from regard.data.source import read_rows
+    from regard.files.source import read_rows
 
     rows = list(read_rows(recipe.data.test or (), recipe.columns()))
     return (rows[len(rows) * quarter // 4] for quarter in (1, 2, 3))

@@ -11,8 +11,8 @@ from regard.cli.texts import asks, file_rows, layout
 from regard.errors import DataError, RunError
 
 if TYPE_CHECKING:
-    from regard.data.source import Asked
-    from regard.export import Report
+    from regard.files.source import Asked
+    from regard.interop.export import Report
     from regard.tasks.task import Task
 
 MOST_TEXTS = 500
@@ -45,7 +45,7 @@ def export(
     Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
     """
     import regard
-    from regard.export import way
+    from regard.interop.export import way
 
     trained = regard.load(run, device="cpu")
     way(trained.task, to)  # refused before texts are looked for
@@ -67,7 +67,7 @@ def _given(
     run: Path, inputs: str | None, task: "Task[Any, Any, Any, Any]"
 ) -> "tuple[list[Asked], list[str] | None]":
     """What to ask, and what it should become where the run's data says so."""
-    from regard.data.source import read_rows
+    from regard.files.source import read_rows
     from regard.recipe import Recipe
 
     if inputs is not None:

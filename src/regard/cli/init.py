@@ -12,7 +12,7 @@ from regard.cli import console
 from regard.cli.arguments import column
 from regard.cli.files import free, write
 from regard.errors import DataError, RunError
-from regard.plain import printable
+from regard.text.plain import printable
 
 if TYPE_CHECKING:
     from regard.kinds import Guess
@@ -59,7 +59,7 @@ def init(
 
     It is sized to the data and to this machine. Nothing is overwritten.
     """
-    from regard.sniff import sniff
+    from regard.init.detect import sniff
 
     for file in files:
         if not file.isprintable():
@@ -111,11 +111,12 @@ def _recipe(guess: "Guess") -> str:
     """The draft, read back once so that nobody gets a recipe that cannot be read."""
     import tomllib
 
-    from regard.data.source import read_rows
-    from regard.draft import Plan, draft, script
+    from regard.files.source import read_rows
+    from regard.init.draft import draft
     from regard.kinds import KINDS
-    from regard.machine import Machine
+    from regard.kinds.plan import Plan, script
     from regard.recipe import Recipe
+    from regard.training.machine import Machine
 
     kind = KINDS[guess.task]
     read = read_rows(guess.train, guess.columns, encoding=guess.encoding, by=kind.records)

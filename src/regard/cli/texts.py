@@ -9,8 +9,8 @@ from regard.errors import DataError
 
 if TYPE_CHECKING:
     from regard import Trained
-    from regard.data.columns import Column
-    from regard.data.source import Asked, Reading, Row
+    from regard.files.columns import Column
+    from regard.files.source import Asked, Reading, Row
 
 
 def layout(
@@ -31,9 +31,9 @@ def layout(
 def file_rows(
     file: str, columns: "dict[str, Column | None]", encoding: str, by: "Reading | None" = None
 ) -> "Iterator[Row]":
-    from regard.data.formats import file_format
-    from regard.data.lines import lines
-    from regard.data.source import read_rows
+    from regard.files.formats import file_format
+    from regard.files.lines import lines
+    from regard.files.source import read_rows
 
     if file_format(file) == "text" and len(columns) == 1:
         return numbered(lines(file, encoding=encoding), file, *columns)
@@ -42,7 +42,7 @@ def file_rows(
 
 def numbered(lines: Iterable[str], file: str, role: str) -> "Iterator[Row]":
     """Lines as rows of this role."""
-    from regard.data.source import Row
+    from regard.files.source import Row
 
     return (Row({role: line}, file, number) for number, line in enumerate(lines, 1))
 
@@ -57,7 +57,7 @@ def beside(
     context: str | None, context_file: str | None, inputs: Sequence[str], encoding: str | None
 ) -> dict[str, str]:
     """What all questions are about, of a model that needs it; nothing when a file has it in its rows."""
-    from regard.data.lines import lines
+    from regard.files.lines import lines
 
     if context is None and context_file is None:
         return {}

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard import durable
-from regard.data.documents import goes_on
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
+from regard.files.documents import goes_on
+from regard.files.source import Row
+from regard.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 2
 CHUNK = 4096

@@ -6,8 +6,8 @@ from typing import Any
 from regard.data.examples import Encoder, Examples
 from regard.data.packed import Packed, Packing, refuse_short
 from regard.data.paired import Paired, Pairing, refuse_unpaired
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.source import Row
 
 
 def layout(encoder: Encoder[Any]) -> type[Examples]:

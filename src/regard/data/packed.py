@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from regard.data.examples import Encoder, Examples, Ints
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.source import Row
 
 
 @runtime_checkable

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 import numpy as np
 
 from regard.data.examples import Encoder, Examples, Ints, Ragged
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.source import Row
 
 MARKS = 3
 """Around two texts: one before them, one after each."""

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.tap import Trace, sites, tapped
-from regard.data.source import Asked, rows_of
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Axis, Explanation
 from regard.explain.trust import MEASURED, measured, rate
+from regard.files.source import Asked, rows_of
 from regard.tasks.task import Picture, Task, evaluating
 
 MAX_MEASURED = 128

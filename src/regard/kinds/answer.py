@@ -8,10 +8,10 @@ from statistics import fmean
 import numpy as np
 from pydantic import Field
 
-from regard.data import squad
-from regard.data.columns import Column
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files import squad
+from regard.files.columns import Column
+from regard.files.source import Row
 from regard.kinds.columns import Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind, Lengths

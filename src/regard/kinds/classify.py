@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from regard.data.source import Row
 from regard.errors import quoted
+from regard.files.source import Row
 from regard.kinds.columns import Columns, Picked, labels, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind

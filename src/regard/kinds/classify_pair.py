@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from regard.data.source import Row
+from regard.files.source import Row
 from regard.kinds.classify import Label, examine, pace, sections, too_long
 from regard.kinds.columns import Columns, Picked, labels, texts
 from regard.kinds.finding import Finding

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from regard.data.dialogue import Turns
-from regard.data.source import Row
+from regard.files.dialogue import Turns
+from regard.files.source import Row
 from regard.kinds.columns import Columns, Picked, longest_text
 from regard.kinds.finding import Finding, Severity
 from regard.kinds.kind import Kind

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
 
-from regard.data.source import Row
+from regard.files.source import Row
 
 SHOWN = 3
 """Places named per finding."""

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from regard.data.dialogue import Turns
-from regard.data.lists import Lists
-from regard.data.source import Row
+from regard.files.dialogue import Turns
+from regard.files.lists import Lists
+from regard.files.source import Row
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
 from regard.kinds.guess import Guess

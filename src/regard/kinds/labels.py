@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from regard.data.source import Row
 from regard.errors import quoted
+from regard.files.source import Row
 from regard.kinds.finding import Finding, about
 from regard.kinds.rows import Splits
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from regard.data.columns import Column
-from regard.data.lists import Lists
-from regard.data.source import Row
 from regard.errors import quoted
+from regard.files.columns import Column
+from regard.files.lists import Lists
+from regard.files.source import Row
 from regard.kinds.classify import pace, sections, too_long
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding

@@ -6,9 +6,8 @@ from statistics import fmean
 
 from pydantic import Field
 
-from regard.data.marked import MARKS, has_marks, read_marked
-from regard.data.source import Row
 from regard.errors import DataError, quoted
+from regard.files.source import Row
 from regard.kinds.columns import Columns, Picked, labels
 from regard.kinds.finding import SHOWN, Finding, Place, Severity
 from regard.kinds.kind import Answer, Kind
@@ -18,6 +17,7 @@ from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.kinds.tag import Span
 from regard.tasks import AnyTask, RelationConfig, TaskConfig
+from regard.text.marked import MARKS, has_marks, read_marked
 
 NO_RELATION = (
     "Other",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from regard.data.source import Row
+from regard.files.source import Row
 from regard.kinds.finding import Finding, about
 
 Splits = Mapping[str, Sequence[Row]]

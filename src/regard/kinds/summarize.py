@@ -5,7 +5,7 @@ from statistics import fmean
 
 from pydantic import Field
 
-from regard.data.columns import Column
+from regard.files.columns import Column
 from regard.kinds.columns import Columns, Picked, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Kind

@@ -6,11 +6,10 @@ from itertools import pairwise, product
 
 from pydantic import Field
 
-from regard import tags
-from regard.data.columns import Column
-from regard.data.lists import WORDS
-from regard.data.source import Row, word_where
 from regard.errors import quoted
+from regard.files.columns import Column
+from regard.files.lists import WORDS
+from regard.files.source import Row, word_where
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
 from regard.kinds.kind import Answer, Kind
@@ -19,6 +18,7 @@ from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks import AnyTask, TagConfig, TaskConfig
+from regard.text import tags
 
 MOST_LISTED = 12
 SEVERITY: dict[str, Severity] = {"refuse": "error", "skip": "warning", "mend": "note"}

@@ -5,7 +5,7 @@ from statistics import median
 
 from pydantic import Field
 
-from regard.data.source import Row
+from regard.files.source import Row
 from regard.kinds.columns import Columns, Picked, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Kind

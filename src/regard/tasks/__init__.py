@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from regard.data.dialogue import Turns
-from regard.data.documents import By
-from regard.data.lists import WORDS, Lists
-from regard.data.source import Reading
+from regard.files.dialogue import Turns
+from regard.files.documents import By
+from regard.files.lists import WORDS, Lists
+from regard.files.source import Reading
 from regard.models import GPTConfig, ModelConfig
 from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig

@@ -19,10 +19,9 @@ from torch.nn import functional as F
 from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Encoded, Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.files.source import Row
 from regard.models.answerer import best_spans
 from regard.models.dims import Dims
 from regard.tasks.answered import Answered, AnswerTally
@@ -36,6 +35,7 @@ from regard.tasks.questions import (
     piece_places,
 )
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, word_to_word
+from regard.text.tokenizer import Encoded, Tokenizer, TokenizerConfig
 
 WINDOWS_TOGETHER = 64
 """Read at once when nothing is learnt: a book has thousands."""

@@ -16,10 +16,9 @@ from torch.nn import functional as F
 from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, did_you_mean, quoted
+from regard.files.source import Row
 from regard.models.dims import Dims
 from regard.tasks.labelled import (
     Label,
@@ -33,6 +32,7 @@ from regard.tasks.labelled import (
 )
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, word_to_word
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 MOST_LABELS = 10_000
 

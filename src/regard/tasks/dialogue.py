@@ -12,12 +12,11 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.dialogue import split
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import EOS, OWN, Tokenizer
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError
+from regard.files.dialogue import split
+from regard.files.source import Row
 from regard.layers import heads
 from regard.metrics.text import BleuTokenizer
 from regard.models import GPT
@@ -26,6 +25,7 @@ from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.task import Ground, layer_of
+from regard.text.tokenizer import EOS, OWN, Tokenizer
 
 
 class ReplyConfig(DecodeConfig):

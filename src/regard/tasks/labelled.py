@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.examples import Ints
-from regard.data.source import Row
-from regard.data.tokenizer import PAD, Tokenizer
+from regard.files.source import Row
 from regard.metrics.classify import Weigh, one_label
 from regard.metrics.resample import plainly
 from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded, without_each
+from regard.text.tokenizer import PAD, Tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,12 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.data.documents import By, goes_on
 from regard.data.examples import Ints, Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
-from regard.data.writing import Space
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
 from regard.errors import DataError
+from regard.files.documents import By, goes_on
+from regard.files.source import Row
 from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.models import GPT
 from regard.models.dims import Dims
@@ -31,6 +29,8 @@ from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
 from regard.tasks.task import Ground, Loss, Part, Picture, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.writing import Space
 
 ENOUGH_PARTS = 100_000
 """Of texts, a few thousand characters each, that a vocabulary is learnt from at most."""

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.source import Row
 from regard.metrics.language import MOST
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.tasks.shared import Columns, Padded

@@ -18,15 +18,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import Config
-from regard.data.documents import By
 from regard.data.examples import Ints, Kept, closes
 from regard.data.sample import sampled
-from regard.data.sentences import Sentences, sentences
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
-from regard.data.wordpiece import MASK
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.files.documents import By
+from regard.files.source import Row
 from regard.layers.heads import log_probs, log_probs_and_hits, smoothed_cross_entropy
 from regard.models.dims import Dims
 from regard.tasks.masked import (
@@ -43,6 +40,9 @@ from regard.tasks.masked import (
 )
 from regard.tasks.masking import Masking
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, layer_of
+from regard.text.sentences import Sentences, sentences
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.wordpiece import MASK
 
 ENOUGH_PARTS = 100_000
 """Of documents, a few thousand characters each, that a vocabulary is learnt from at most."""

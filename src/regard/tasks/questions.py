@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data import squad
 from regard.data.examples import Ints
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files import squad
+from regard.files.source import Row
 from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 

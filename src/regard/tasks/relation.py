@@ -10,9 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.marked import MARKS, Marked, read_marked
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
+from regard.files.source import Row
 from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.models.dims import Dims
@@ -22,6 +20,8 @@ from regard.tasks.entities import Placed, placed
 from regard.tasks.labelled import Label, Text, Texts
 from regard.tasks.shared import Columns
 from regard.tasks.task import Ground, Picture
+from regard.text.marked import MARKS, Marked, read_marked
+from regard.text.tokenizer import Tokenizer
 
 BLANK = Marked("", (0, 0), (0, 0))
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
-from regard.data.tokenizer import Marks
+from regard.files.source import Row
 from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 from regard.tasks.windows import windows
+from regard.text.tokenizer import Marks
 
 
 @dataclass(frozen=True, slots=True)

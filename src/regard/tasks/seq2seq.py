@@ -17,9 +17,8 @@ from torch.nn import functional as F
 from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, among
+from regard.files.source import Row
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
@@ -28,6 +27,7 @@ from regard.tasks.pair import NOTHING, Pair, Pairs, Written
 from regard.tasks.task import Ground, Loss, Part, Picture, Tally, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
+from regard.text.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
 
 QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False, "scores": False}
 """How validation searches while a model learns."""

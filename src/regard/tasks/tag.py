@@ -12,23 +12,23 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard import tags
 from regard.config import Config
-from regard.data.conll import INSIDE_A_WORD
 from regard.data.examples import Kept
-from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
-from regard.data.source import Row, word_where
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
-from regard.letters import JOINERS, MARK, outline
+from regard.files.conll import INSIDE_A_WORD
+from regard.files.lines import UNDECODED
+from regard.files.source import Row, word_where
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
 from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, word_to_word
+from regard.text import tags
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.unicode import JOINERS, MARK, outline
 
 Split = Literal["auto", "characters", "signs", "spaces"]
 CUTS = {

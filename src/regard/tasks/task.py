@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.examples import Ints, Kept
-from regard.data.source import Row
-from regard.data.tokenizer import PAD, Tokenizer
 from regard.decode import untold
+from regard.files.source import Row
 from regard.models.dims import Dims
+from regard.text.tokenizer import PAD, Tokenizer
 
 
 @dataclass(frozen=True)
