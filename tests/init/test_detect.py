@@ -266,11 +266,11 @@ def test_a_wide_table_takes_no_more_than_a_look_at_every_two_columns(monkeypatch
         n: [f"{text} {n}" for text in sentences(ENGLISH, 30)] for n in range(13)
     }
     looks: Counter[str] = Counter()
-    for name in ("kinds.answer._answers", "tags.scheme"):
+    for name in ("kinds.answer._answers", "text.tags.scheme"):
         monkeypatch.setattr(f"regard.{name}", lambda *columns, name=name: looks.update([name]))
     assert not KINDS["answer"].looks_like(table)
     assert not KINDS["tag"].looks_like(table)
-    assert looks == {"kinds.answer._answers": 13 * 12, "tags.scheme": 13}
+    assert looks == {"kinds.answer._answers": 13 * 12, "text.tags.scheme": 13}
 
 
 # What is said is not guessed.
