@@ -14,12 +14,14 @@ import inspect
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -77,7 +79,7 @@ def machine() -> str:
 
 def key(revision: str, case: Case, threads: int) -> str:
     """Of what a baseline depends on."""
-    code = [(WORKERS / name).read_bytes() for name in ("same_as.py", "same_data.py")]
+    code = [(WORKERS / name).read_bytes() for name in ("same_as.py", "same_data.py", "same_folders.py")]
     told = [
         revision,
         machine(),
@@ -121,20 +123,29 @@ def work(batch: Batch, threads: int) -> None:
         jobs.write_text(json.dumps(batch.jobs), "utf-8")
         command = [sys.executable, str(WORKERS / "same_as.py"), str(jobs), "--side", batch.side]
         command += ["--tree", str(batch.tree), "--threads", str(threads)]
-        done = subprocess.run(
-            command,
-            env=environment,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        said = run_alone(command, environment, folder)
     for job in batch.jobs:
         if not Path(job["out"]).exists():
-            fault = f"the worker ended with {done.returncode}:\n{done.stderr[-3000:]}"
             Path(job["out"]).parent.mkdir(parents=True, exist_ok=True)
-            Path(job["out"]).write_text(json.dumps({"error": fault, "seconds": 0}), "utf-8")
+            Path(job["out"]).write_text(json.dumps({"error": said, "seconds": 0}), "utf-8")
+
+
+def run_alone(command: list[str], environment: dict[str, str], folder: str) -> str:
+    """Run a command and all that it starts, which end with it; what it said in the end."""
+    with tempfile.TemporaryFile("w+") as said:
+        worker = subprocess.Popen(
+            command, env=environment, cwd=folder, stdout=said, stderr=said, start_new_session=True
+        )
+        try:
+            fault = f"the worker ended with {worker.wait(PATIENCE)}"
+        except subprocess.TimeoutExpired:
+            fault = f"the worker took more than {PATIENCE} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+        said.seek(0)
+        return f"{fault}:\n{said.read()[-3000:]}"
 
 
 def first_difference(old: Any, new: Any, where: str = "") -> tuple[str, Any, Any] | None:
@@ -201,9 +212,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("rev", help="the revision to compare with")
-    parser.add_argument(
-        "--cases", default="smoke", help="smoke, all, or names with commas between (a* for many)"
-    )
+    parser.add_argument("--cases", default="smoke", help="smoke, all, or names with commas between (tag-*)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--threads", type=int, default=1, help="of each")
     parser.add_argument("--again", action="store_true", help="also run what is kept of the revision again")

@@ -20,9 +20,16 @@ from pathlib import Path
 from typing import Any
 
 import same_data
+import same_folders
+from same_server import Server
 from same_sides import ANSWERS, SIDES, Old
 
-N_EXPLAINED = 2
+Facts = dict[str, dict[str, Any]]
+JOURNAL = ("step", "epoch", "loss", "grad_norm", "lr", "tokens", "metrics", "best", "samples")
+JOURNAL += ("place", "rows", "total", "from_step", "excluded", "parts", "best_step", "chosen", "reason")
+"""What is compared of the events that have it."""
+EVENTS = {"step": "taken", "evaluated": "validated", "finished": "ended"}
+"""What they are called in the facts, where it is not their own name."""
 
 
 def sha(data: bytes) -> str:
@@ -73,19 +80,21 @@ class Case:
         self.recipe: dict[str, Any] = job["recipe"]
         self.run = Path(self.recipe["run"])
         self.asked: list[Any] = job["asked"]
+        self.texts = [one if isinstance(one, str) else next(iter(one.values())) for one in self.asked]
+        """What is asked, where only one text can be."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         same_data.write(Path())
         for folder in self.job["folders"]:
-            same_data.FOLDERS[folder](Path(folder))
+            same_folders.FOLDERS[folder](Path(folder))
         for recipe in self.job["before"]:
             self.side.train(recipe)
         trained = self.side.train(self.recipe)
-        facts = {
+        facts: Facts = {
             "steps": self.steps(self.run),
             "weights": {
                 "final": of_tensors(self.side.tensors(trained).values()),
-                "checkpoint": self.checkpoint(self.run),
+                "checkpoints": self.checkpoints(self.run),
                 "vocabulary": sorted(
                     sha(json.dumps(told, sort_keys=True).encode()) for told in self.side.vocabulary(self.run)
                 ),
@@ -94,50 +103,31 @@ class Case:
                 name: self.answers(trained, self.asked, search)
                 for name, search in ({"default": {}} | self.job["searches"]).items()
             },
-            "scores": {
-                "of the run": plain(self.side.scores(self.run)),
-                "of evaluate": plain(self.side.evaluate(trained, *self.job["evaluated"])),
-            },
+            "scores": {"of the run": plain(self.side.scores(self.run))},
             "maps": {
-                f"of input {place + 1}": self.explanation(trained, asked)
-                for place, asked in enumerate(self.job["explained"][:N_EXPLAINED])
+                f"of input {place}": self.explanation(trained, asked)
+                for place, asked in enumerate(self.job["explained"], 1)
             },
         }
-        if self.job["stop_at"]:
-            self.resume(facts)
+        for name, search in self.job["evaluated"].items():
+            found = self.side.evaluate(trained, self.job["files"], self.job["columns"], search)
+            facts["scores"][name] = plain(found)
+        for extra in self.job["also"]:
+            getattr(self, extra)(trained, facts)
         return facts
 
-    def resume(self, facts: dict[str, Any]) -> None:
-        """The same training in two parts, which has to end with the same weights."""
-        recipe = self.recipe | {"run": f"{self.run}-parted"}
-        self.side.train_until(recipe, self.job["stop_at"])
-        stopped = self.steps(Path(recipe["run"]))["taken"]
-        assert len(stopped) == self.job["stop_at"], f"stopped after {len(stopped)} steps"
-        tensors = of_tensors(self.side.tensors(self.side.train(recipe)).values())
-        assert tensors == facts["weights"]["final"], "parted in two, the training ended with other weights"
-        facts["weights"]["resumed"] = tensors
-        facts["weights"]["resumed checkpoint"] = self.checkpoint(Path(recipe["run"]))
-        facts["steps"]["resumed"] = self.steps(Path(recipe["run"]))
-
     def steps(self, run: Path) -> dict[str, Any]:
-        told = self.side.journal(run)
-        named = {"taken": "step", "validated": "evaluated", "ended": "finished"}
-        kept = {
-            "taken": ("step", "epoch", "loss", "grad_norm", "lr", "tokens"),
-            "validated": ("step", "metrics", "best", "samples"),
-            "ended": ("step", "best_step", "chosen", "metrics"),
-        }
-        return {
-            what: [
-                {name: plain(entry[name]) for name in kept[what]} for entry in told if entry["event"] == event
-            ]
-            for what, event in named.items()
-        }
+        """What the journal tells, but for times and files."""
+        told: dict[str, Any] = {}
+        for entry in self.side.journal(run):
+            kept = {name: entry[name] for name in JOURNAL if name in entry}
+            told.setdefault(EVENTS.get(entry["event"], entry["event"]), []).append(plain(kept))
+        return told
 
-    def checkpoint(self, run: Path) -> list[str]:
+    def checkpoints(self, run: Path) -> list[str]:
         from safetensors.torch import load_file
 
-        files = self.side.last_checkpoint(run)
+        files = self.side.checkpoints(run)
         return of_tensors(tensor for path in files for tensor in load_file(path).values())
 
     def answers(self, trained: Any, asked: list[Any], search: dict[str, Any]) -> list[Any]:
@@ -159,6 +149,84 @@ class Case:
         maps = [one | {"weights": of_array(one["weights"])} for one in found.pop("maps")]
         weights = sorted(one.pop("weights") for one in maps)
         return {"weights": weights, "legends": sorted(map(plain, maps), key=json.dumps)} | plain(found)
+
+    # What cases may do beside that; each adds to the facts.
+
+    def resumed(self, trained: Any, facts: Facts) -> None:
+        """The same training in two parts, which has to end with the same weights."""
+        recipe, steps = self.recipe | {"run": f"{self.run}-parted"}, self.job["stop_after"]
+        self.side.train_until(recipe, steps)
+        stopped = self.steps(Path(recipe["run"]))["taken"]
+        assert len(stopped) == steps, f"stopped after {len(stopped)} steps"
+        tensors = of_tensors(self.side.tensors(self.side.train(recipe)).values())
+        assert tensors == facts["weights"]["final"], "parted in two, the training ended with other weights"
+        facts["weights"]["resumed"] = tensors
+        facts["weights"]["checkpoints, resumed"] = self.checkpoints(Path(recipe["run"]))
+        for what, told in self.steps(Path(recipe["run"])).items():
+            facts["steps"][f"{what}, resumed"] = told
+
+    def followed(self, trained: Any, facts: Facts) -> None:
+        facts["answers"]["followed"] = [self.side.follow(trained, one) for one in self.asked[:2]]
+
+    def searched(self, trained: Any, facts: Facts) -> None:
+        """The trees of beams."""
+        facts["answers"]["beams"] = [plain(self.side.beams(trained, one)) for one in self.texts[2:4]]
+
+    def embedded(self, trained: Any, facts: Facts) -> None:
+        facts["answers"]["embedded"] = list(map(of_array, self.side.embed(self.run, self.texts)))
+
+    def together(self, trained: Any, facts: Facts) -> None:
+        """Answers of this model and the one before it."""
+        both = self.side.load(self.run, Path("before"))
+        facts["answers"]["together"] = self.answers(both, self.asked, {})
+
+    def related(self, trained: Any, facts: Facts) -> None:
+        """Raw texts, whose entities the model before finds."""
+        texts = [" ".join(row["words"]) for row in same_data.rows_of("tagged", "test")][1:7]
+        found = self.side.relate(self.run, Path("before"), texts)
+        facts["answers"]["related"] = plain(found)
+
+    def ct2(self, trained: Any, facts: Facts) -> None:
+        """Answers of CTranslate2."""
+        other = self.side.load(self.run, engine="ct2")
+        facts["answers"]["of CTranslate2"] = self.answers(other, self.asked, {"scores": False})
+
+    def to_hf(self, trained: Any, facts: Facts) -> None:
+        """To Hugging Face and back."""
+        from safetensors.torch import load_file
+
+        facts["scores"]["exported to hf"] = plain(self.side.export(trained, Path("hf"), "hf", self.asked))
+        facts["weights"]["exported to hf"] = of_tensors(load_file("hf/model.safetensors").values())
+        facts["answers"]["hf and back"] = self.imported_from(Path("hf"))
+
+    def to_onnx(self, trained: Any, facts: Facts) -> None:
+        import onnx
+        from onnx import numpy_helper
+
+        found = self.side.export(trained, Path("onnx"), "onnx", self.asked)
+        facts["scores"]["exported to onnx"] = plain(found)
+        graphs = [onnx.load(path) for path in sorted(Path("onnx").rglob("*.onnx"))]
+        arrays = (numpy_helper.to_array(one) for graph in graphs for one in graph.graph.initializer)
+        facts["weights"]["exported to onnx"] = sorted(map(of_array, arrays))
+
+    def imported(self, trained: Any, facts: Facts) -> None:
+        """What the folders of Hugging Face answer by themselves."""
+        for folder in self.job["folders"]:
+            facts["answers"][f"{folder}, imported"] = self.imported_from(Path(folder))
+
+    def imported_from(self, folder: Path) -> list[Any]:
+        out = Path(f"{folder}-imported")
+        task = self.side.import_(folder, out)
+        asked = same_data.asked_with_blanks() if task == "pretrain" else self.asked
+        return [task, *self.answers(self.side.load(out), asked, {})]
+
+    def served(self, trained: Any, facts: Facts) -> None:
+        """What a server says to each of the first questions, and to some at once."""
+        with Server(self.side.server(self.run)) as server:
+            path = f"/v1/{self.recipe['task']['kind']}"
+            given = [{"text": text} for text in [*self.texts[:3], self.texts[3:6]]]
+            answers = [server.ask(path, one)["answers"] for one in given]
+        facts["answers"]["served"] = plain(answers)
 
 
 def work(job: dict[str, Any], side: Old) -> None:

@@ -1,7 +1,7 @@
 """Small corpora for every task, made by chance that is always the same; nothing here needs regard.
 
 Each corpus lies in a folder of its own, with train, valid and test files; `asked` holds what models of each
-task are asked after their training. Words carry meaning enough that thirty steps change a model.
+task are asked after their training. Words carry enough meaning for thirty steps to change a model.
 """
 
 import json
@@ -106,6 +106,19 @@ def tagged(rng: random.Random, n: int) -> Rows:
         yield {"words": text, "tags": tags}
 
 
+def tagged_by_sign(rng: random.Random, n: int) -> Rows:
+    """Characters, of which the even numbers are spans."""
+    for row in characters(rng, n):
+        signs = list(row["source"])
+        yield {"words": signs, "tags": ["B-EVEN" if sign in "二四六八十" else "O" for sign in signs]}
+
+
+def tagged_loosely(rng: random.Random, n: int) -> Rows:
+    """By the scheme IOB1, in which a span begins with B only after another of its kind."""
+    for row in tagged(rng, n):
+        yield row | {"tags": [tag.replace("B-", "I-") for tag in row["tags"]]}
+
+
 def related(rng: random.Random, n: int) -> Rows:
     """Two marked entities: the first in the alphabet rules the other, unless they are the same."""
     for _ in range(n):
@@ -186,6 +199,8 @@ CORPORA = {
     "labelled_pairs": (labelled_pairs, _csv, "csv"),
     "multilabelled": (multilabelled, _csv, "csv"),
     "tagged": (tagged, _conll, "conll"),
+    "tagged_by_sign": (tagged_by_sign, _conll, "conll"),
+    "tagged_loosely": (tagged_loosely, _conll, "conll"),
     "related": (related, _tsv, "tsv"),
     "questions": (questions, _squad, "json"),
     "stories": (stories, _text, "txt"),
@@ -213,6 +228,7 @@ def file(corpus: str, split: str) -> str:
 def asked(corpus: str) -> list[Any]:
     """What models that learnt from a corpus are asked: its test set's inputs, and odd ones."""
     rows = rows_of(corpus, "test")
+    odd: list[Any]
     match corpus:
         case "pairs" | "characters":
             given: list[Any] = [row["source"] for row in rows]
@@ -227,7 +243,9 @@ def asked(corpus: str) -> list[Any]:
         case "labelled_pairs":
             given = [{"text": row["text"], "second": row["second"]} for row in rows]
             odd = [{"text": " ".join(WORDS), "second": "amber birch"}]
-        case "tagged":
+        case "tagged_by_sign":
+            given, odd = ["".join(row["words"]) for row in rows], ["七 四!", "一二三四五六七八九十" * 3]
+        case "tagged" | "tagged_loosely":
             given = [" ".join(row["words"]) for row in rows]
             odd = ["The willow, unheard-of, stands near the river.", " ".join(WORDS * 2)]
         case "questions":
@@ -252,6 +270,3 @@ def asked_with_blanks() -> list[str]:
         told[number % len(told)] = "[MASK]"
         made.append(" ".join(told) + (" [MASK]." if number % 3 == 0 else "."))
     return made[:N_ASKED]
-
-
-FOLDERS: dict[str, Any] = {}

@@ -7,6 +7,7 @@ imported before a method is called, so that the caller can choose the tree.
 
 import json
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,14 @@ class Old:
         """Train, and stop after this step as if a signal had come."""
         import regard
         from regard.run import prepare
+        from regard.training.events import Step
         from regard.training.stopping import Interrupted, Stop
 
         stop = Stop()
         try:
             with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
                 for event in run.events():
-                    if type(event).__name__ == "Step" and event.step == step:
+                    if isinstance(event, Step) and event.step == step:
                         stop.heard = signal.SIGINT
         except Interrupted:
             return
@@ -58,8 +60,48 @@ class Old:
         """The answer as JSON tells it."""
         return answer.to_json()
 
-    def evaluate(self, trained: Any, files: list[str], columns: dict[str, Any] | None) -> dict[str, Any]:
-        found = trained.evaluate(files, columns)
+    def follow(self, trained: Any, asked: Any) -> list[str]:
+        """What is heard of an answer while it is searched for."""
+        return list(trained.follow(asked))
+
+    def beams(self, trained: Any, asked: Any) -> list[dict[str, Any]]:
+        """Every beginning that a search considered."""
+        found: list[dict[str, Any]] = trained.beams(asked).to_json()["beginnings"]
+        return found
+
+    def embed(self, run: Path, texts: list[str]) -> Any:
+        """A vector for each text."""
+        import regard
+
+        return regard.Embedder.load(run, device="cpu")(texts)
+
+    def relate(self, run: Path, tagger: Path, texts: list[str]) -> list[Any]:
+        """Entities and relations of raw texts."""
+        import regard
+
+        related = regard.Relations.load(run, tagger, device="cpu")
+        return [found.to_json() for found in related.stream(texts)]
+
+    def export(self, trained: Any, folder: Path, to: str, asked: list[Any]) -> dict[str, Any]:
+        """Write a folder for another engine; how far the two agree."""
+        found = trained.export(folder, to, asked)
+        names = ("engine", "n_inputs", "n_compared", "identical", "difference", "notes")
+        return {name: getattr(found, name) for name in names}
+
+    def import_(self, folder: Path, out: Path) -> str | None:
+        """Make a folder of Hugging Face one of regard's; the task it answers, if any."""
+        from regard.importing import import_folder
+
+        return import_folder(folder, out)
+
+    def server(self, run: Path) -> list[str]:
+        """The command that serves a run on a free port and says where."""
+        return [sys.executable, "-m", "regard", "serve", str(run), "--port", "0"]
+
+    def evaluate(
+        self, trained: Any, files: list[str], columns: dict[str, Any] | None, search: dict[str, Any]
+    ) -> dict[str, Any]:
+        found = trained.evaluate(files, columns, **search)
         return {
             "metrics": found.metrics,
             "by kind": found.by_kind,
@@ -93,13 +135,12 @@ class Old:
         """The model's weights."""
         return dict(trained.model.state_dict())
 
-    def last_checkpoint(self, run: Path) -> Iterator[Path]:
+    def checkpoints(self, run: Path) -> Iterator[Path]:
         """The files of tensors that a training could go on with: weights, moments, averages."""
-        newest = max((run / "checkpoints").glob("step-*"), key=lambda path: path.name)
-        yield from sorted(newest.rglob("*.safetensors"))
+        yield from sorted((run / "checkpoints").rglob("*.safetensors"))
 
     def journal(self, run: Path) -> list[dict[str, Any]]:
-        """What the training said: entries with `event` step, evaluated and finished."""
+        """What the training said, each entry with its `event`: step, evaluated, skipped …"""
         lines = (run / "metrics.jsonl").read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines]
 
