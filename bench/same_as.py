@@ -174,13 +174,16 @@ def short(value: Any) -> str:
 
 def compared(case: str, old: dict[str, Any], new: dict[str, Any]) -> tuple[dict[str, str], list[str]]:
     """A sign for each part, and a line for each thing in which the sides differ."""
-    errors = [
-        f"{side} failed: {told['error'].rstrip()}"
-        for side, told in (("old", old), ("new", new))
-        if "error" in told
-    ]
-    if errors:
-        return dict.fromkeys(PARTS, "!"), [f"{case}: {error}" for error in errors]
+    failed = {side: told["error"] for side, told in (("old", old), ("new", new)) if "error" in told}
+    for side, error in failed.items():
+        (CACHE / "errors").mkdir(parents=True, exist_ok=True)
+        (CACHE / "errors" / f"{case}-{side}.txt").write_text(error, "utf-8")
+    if failed:
+        where = CACHE.relative_to(TREE) / "errors"
+        return dict.fromkeys(PARTS, "!"), [
+            f"{case}: {side} failed, {error.strip().splitlines()[-1]} ({where}/{case}-{side}.txt)"
+            for side, error in failed.items()
+        ]
     signs, lines = {}, []
     for part in PARTS:
         own, other = old["facts"][part], new["facts"][part]

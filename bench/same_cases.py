@@ -519,7 +519,7 @@ def pretrainings() -> Iterator[Case]:
     yield case("held-out", "pretrain", BERT, data={"valid": None}, also=("to_hf",))
     words = {"whole_words": True, "mask_share": 0.3, "sentences": "marks"}
     yield case("whole-words", "pretrain", BERT, task=words)
-    cased = {"max_length": 10, "tokenizer": {"vocab_size": 150, "min_frequency": 1, "lowercase": False}}
+    cased = {"max_length": 20, "tokenizer": {"vocab_size": 150, "min_frequency": 1, "lowercase": False}}
     yield case("short", "pretrain", BERT, task=cased)
     yield case(
         "begun",
