@@ -30,7 +30,7 @@ class Old:
     def train_until(self, recipe: dict[str, Any], step: int) -> None:
         """Train, and stop after this step as if a signal had come."""
         import regard
-        from regard.run import prepare
+        from regard.runs.prepare import prepare
         from regard.training.events import Step
         from regard.training.stopping import Interrupted, Stop
 

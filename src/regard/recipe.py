@@ -15,7 +15,7 @@ from regard.config import Config, said
 from regard.errors import RecipeError, did_you_mean, shown
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
-from regard.files.source import first_cells
+from regard.files.read import first_cells
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
 from regard.tasks import TASKS, TaskConfig

@@ -19,7 +19,7 @@ from regard.data.examples import (
 )
 from regard.data.splits import End, Every
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 from regard.text.tokenizer import Tokenizer
 
@@ -171,13 +171,13 @@ def test_of_a_text_the_end_is_kept_back(monkeypatch: pytest.MonkeyPatch) -> None
     ]
     kept_back: list[Row] = []
     learnt = list(End().split(End().border(text), text, kept_back))
-    assert [row.fields["text"] for row in learnt] == ["abcde\n", "fghijklm\n", "n"]
-    assert [row.fields["text"] for row in kept_back] == ["o"]
+    assert [row.cells["text"] for row in learnt] == ["abcde\n", "fghijklm\n", "n"]
+    assert [row.cells["text"] for row in kept_back] == ["o"]
     monkeypatch.setattr(splits, "END", 2)
     kept_back.clear()
     learnt = list(End().split(End().border(text), text, kept_back))
-    assert [row.fields["text"] for row in learnt] == ["abcde\n", "fgh"]
-    assert [(row.fields["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]
+    assert [row.cells["text"] for row in learnt] == ["abcde\n", "fgh"]
+    assert [(row.cells["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]
 
 
 def test_rows_that_belong_together_are_held_out_together() -> None:

@@ -13,7 +13,7 @@ from regard.data.examples import Examples, write
 from regard.data.layout import scored
 from regard.data.packed import Packed
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.tasks import Classify, LanguageModel, LanguageModelConfig
 from regard.text.tokenizer import EOS
 

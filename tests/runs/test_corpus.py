@@ -8,7 +8,7 @@ import pytest
 import regard
 from regard.data import examples
 from regard.files import fingerprint
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.recipe import Recipe
 from regard.runs import corpus
 from itertools import repeat

@@ -14,7 +14,7 @@ from regard.decode import Hypothesis, contains
 from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
-from regard.files.source import Row, rows_of
+from regard.files.row import Row, rows_of
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.language_model import ContinueConfig
@@ -84,7 +84,7 @@ def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
 def test_blocks_of_another_vocabulary_are_other_blocks() -> None:
     """Though each has as many characters, some of which one of the two does not know."""
     task = fitted()
-    other = LanguageModel.fit(task.config, [replace(ROWS[0], fields={"text": "the grey heron stands"})])
+    other = LanguageModel.fit(task.config, [replace(ROWS[0], cells={"text": "the grey heron stands"})])
     tallies = [
         evaluate(own, model_for(own), Packed.of(own, ROWS), CPU, thorough=True)[1] for own in (task, other)
     ]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from regard import durable
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 2

@@ -5,7 +5,7 @@ from typing import Any
 
 from regard.data.examples import Encoder, Examples
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 
 
 def scored(encoder: Encoder, rows: Iterable[Row], name: str) -> Sequence[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.data.examples import Encoder, Examples, Ints
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 
 
 class Packing(Encoder, Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.data.examples import Encoder, Examples, Ints, Ragged
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 
 MARKS = 3
 """Around two texts: one before them, one after each."""

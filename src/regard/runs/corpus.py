@@ -16,12 +16,13 @@ from regard.data import examples
 from regard.data.examples import Examples
 from regard.data.layout import scored
 from regard.data.splits import HELD_OUT
-from regard.files.source import Row, read_rows
+from regard.files.read import read_rows
+from regard.files.row import Row
 from regard.text.tokenizer import Tokenizer
 from regard.errors import DataError
 from regard.runs.lock import turn
 from regard.recipe import Recipe
-from regard.tasks import TASKS, AnyTask
+from regard.tasks import TASKS, AnyTask, task_rows
 
 CHOOSE = "held out of train for validation; to choose what is, give data.valid"
 """What can be done where just that row will not do, such as the only one with its label."""
@@ -44,12 +45,12 @@ class Corpus:
     def rows(self, split: str) -> Iterator[Row]:
         """As they are in the files."""
         data = self.recipe.data
-        return read_rows(
+        return task_rows(
+            self.recipe.task,
             getattr(data, split),
             self.recipe.columns(),
             encoding=data.encoding,
             base=self.base,
-            by=self.recipe.task.reading,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.examples import Ints
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.metrics.classify import Weigh, one_label
 from regard.metrics.resample import plainly
 from regard.tasks.shared import Columns, Padded

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 from regard.tasks.windows import windows

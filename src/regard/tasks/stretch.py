@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.metrics.language import foretold
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.tasks.shared import Columns, Padded
