@@ -137,7 +137,7 @@ def test_a_piece_that_continues_a_word_stands_without_a_space(trained: Trained) 
 def test_what_cannot_be_filled_is_said(trained: Trained, text: str, said: str) -> None:
     with pytest.raises(DataError, match=said):
         trained.predict(text)
-    with pytest.raises(RecipeError, match="beam: blanks are filled without a search"):
+    with pytest.raises(RecipeError, match="beam: a pretrained BERT does not search"):
         trained.predict("[MASK]", beam=3)
 
 

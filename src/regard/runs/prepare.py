@@ -27,7 +27,7 @@ from regard import durable
 from regard.runs import identity
 from regard.interop.pretrained import Found, begin, beginning, settled
 from regard.runs.corpus import Corpus
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.files.fingerprint import fingerprints
 from regard.data.paired import Paired
 from regard.errors import DataError, RecipeError, RunError
@@ -188,7 +188,7 @@ def prepare(
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
                     now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
-                train, place = corpus.train(task, now, _encoding(tell, stop))
+                train, place = corpus.train(task, now, _encoding(tell, stop), resumed=begun)
                 valid = scored.get("valid") or corpus.held_out(task, place)
                 if not begun:
                     identity.write(folder, now, [])  # this is what makes the folder a run
