@@ -25,7 +25,7 @@ from torch import nn
 
 from regard import durable
 from regard.runs import identity
-from regard.interop.pretrained import Found, begin, beginning, settled
+from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
 from regard.runs.corpus import Corpus
 from regard.data.examples import Examples
 from regard.files.fingerprint import fingerprints
@@ -168,8 +168,8 @@ def prepare(
     with ExitStack() as held:
         accepted: list[dict[str, Any]] = []
         device = pick_device(recipe.train.device)
-        begins = beginning(recipe, base)
-        recipe = settled(recipe, begins)
+        pretrained = load_pretrained(recipe, base)
+        recipe = resolve(recipe, pretrained)
         corpus = Corpus(recipe, base)
         kind: type[AnyTask] = TASKS[recipe.task.kind]
         if ranks.first:
@@ -178,9 +178,9 @@ def prepare(
             held.enter_context(locked(folder))
             begun = _begun(folder)
             if begun:
-                now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
+                now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
                 accepted = _compare(folder, now, accept_changes)
-            vocabulary = None if begins is None else begins.tokenizer
+            vocabulary = None if pretrained is None else pretrained.tokenizer
             task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
             scored = corpus.scored(task)
             _fits(recipe, task)
@@ -188,7 +188,7 @@ def prepare(
                 if not begun:
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-                    now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
+                    now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
                 train, place = corpus.train(task, now, _encoding(tell, stop))
                 valid = scored.get("valid") or corpus.held_out(task, place)
                 if not begun:
@@ -205,7 +205,7 @@ def prepare(
                     f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"
                 )
             train = found
-        training = assemble(recipe, task, train, valid, folder, device, ranks, begins)
+        training = assemble(recipe, task, train, valid, folder, device, ranks, pretrained)
         training.stop = stop
         held.callback(training.loader.close)
         aside = training.resume()
@@ -214,8 +214,8 @@ def prepare(
         return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
 
 
-def _weights(begins: Found | None) -> Path | None:
-    return None if begins is None else begins.weights
+def _weights(pretrained: Pretrained | None) -> Path | None:
+    return None if pretrained is None else pretrained.weights
 
 
 def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None]:
@@ -262,7 +262,7 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
     known, _ = identity.read(folder)
     was = {key: value for key, value in known.items() if key.startswith("recipe.")}
     if identity.changes(was, identity.of_recipe(recipe)) and identity.changes(
-        was, identity.of_recipe(settled(recipe, beginning(recipe, base)))
+        was, identity.of_recipe(resolve(recipe, load_pretrained(recipe, base)))
     ):
         return False
     data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
@@ -307,7 +307,7 @@ def assemble(
     folder: Path,
     device: torch.device,
     ranks: Ranks | None = None,
-    begins: Found | None = None,
+    pretrained: Pretrained | None = None,
 ) -> Training:
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
     if recipe.train.threads is not None:
@@ -317,8 +317,8 @@ def assemble(
         keep_few_kernels()
     torch.manual_seed(recipe.seed)
     model = recipe.model.build(task.dims).to(device)
-    if begins is not None:
-        begin(model, begins)
+    if pretrained is not None:
+        initialize(model, pretrained)
     if isinstance(recipe.model, HMMConfig):
         assert isinstance(model, Tagger)
         recipe.model.count(model, ((sentence.tokens[sentence.starts], sentence.tags) for sentence in train))
