@@ -242,7 +242,7 @@ def test_a_long_window_is_measured_around_its_answer() -> None:
     context = "fog " * 100 + "Rhine" + " heron" * 150
     (example,) = task.encode([row("where is it", context)])
     (answer,) = task.predict(model, task.collate([example]))
-    near = task.grounds(example, answer)["near"].labels
+    near = task.axes(example, answer).by_name["near"].labels
     assert len(near) == 128
     assert near[:3] == ("where", "is", "it")
     assert near.count("Rhine") == 1

@@ -132,7 +132,7 @@ def test_a_replay_tells_the_answer_as_a_whole(task: Multilabel) -> None:
     assert told_1T.exp().item() == pytest.approx(answer.probability, rel=1e-4)
     assert left_B1.shape == (4, 1)
     torch.testing.assert_close(left_B1[2:3], alone_11)
-    assert task.grounds(example, answer)["labels"].labels == (answer.text or "(none)",)
+    assert task.axes(example, answer).by_name["labels"].labels == (answer.text or "(none)",)
 
 
 def test_tallies_add_up_and_score() -> None:

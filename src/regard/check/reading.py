@@ -11,8 +11,6 @@ from regard.files.lines import expand, resolve
 from regard.files.source import Row, read_rows
 from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
-from regard.runs.corpus import hold_out
-from regard.tasks import documents, reading, together
 
 _VALUES = re.compile(r"""(?<=: )question [^:]*|'[^']*'|"[^"]*"|0x[0-9a-f]{2}|[\d,]+""")
 """What may differ between two faults of one sort."""
@@ -73,9 +71,9 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
             drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
             notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
-        by_end = documents(recipe.task) == "files"
-        kept = together(recipe.task)
-        rows["valid"] = hold_out(rows["train"], by_end=by_end, kept_together=kept)
+        hold_out, held_out = recipe.task.hold_out, list[Row]()
+        rows["train"] = list(hold_out.split(hold_out.border(rows["train"]), rows["train"], held_out))
+        rows["valid"] = held_out
         shares["valid"] = 1.0
     return rows, shares, faults.findings() + notes
 
@@ -102,7 +100,7 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
                 recipe.columns(),
                 encoding=recipe.data.encoding,
                 base=base,
-                by=reading(recipe.task),
+                by=recipe.task.reading,
                 refuse=faults.note,
             ):
                 total += 1

@@ -1,6 +1,6 @@
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -63,9 +63,7 @@ def export(
     console.line(f"wrote {folder}")
 
 
-def _given(
-    run: Path, inputs: str | None, task: "Task[Any, Any, Any, Any]"
-) -> "tuple[list[Asked], list[str] | None]":
+def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], list[str] | None]":
     """What to ask, and what it should become where the run's data says so."""
     from regard.files.source import read_rows
     from regard.recipe import Recipe

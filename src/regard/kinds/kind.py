@@ -16,7 +16,8 @@ from regard.kinds.guess import Guess
 from regard.kinds.plan import Plan, Script
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Pace, Setting
-from regard.tasks import SAMPLES, AnyTask, TaskConfig, asked
+from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.tasks.task import typed
 
 Lengths = NDArray[np.int64]
 
@@ -126,12 +127,12 @@ class Kind:
     @property
     def sample(self) -> str:
         """A text that it can answer: a model is ready when it has."""
-        return SAMPLES[self.name]
+        return TASKS[self.name].sample
 
     @property
     def typed(self) -> str:
         """How what it is asked stands on a command line."""
-        return asked(self.name)
+        return typed(TASKS[self.name])
 
     @property
     def is_conversation(self) -> bool:

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from pydantic import BaseModel, Field
 
-from regard.data.examples import closes
+from regard.data.splits import closes
 from regard.errors import DataError
 from regard.files.documents import By
 from regard.files.formats import file_format

@@ -6,6 +6,7 @@ from the reply alone.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -13,18 +14,21 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from regard.data.sample import sampled
+from regard.data.splits import Every, HoldOut
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError
-from regard.files.dialogue import split
+from regard.fields.axis import Axis
+from regard.files.dialogue import Turns, split
 from regard.files.source import Row
 from regard.layers import heads
+from regard.metrics.metric import Metric
 from regard.metrics.text import BleuTokenizer
-from regard.models import GPT
+from regard.models import GPT, GPTConfig
 from regard.tasks import stream
 from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
-from regard.tasks.task import Ground, layer_of
+from regard.tasks.task import Axes, layer_of
 from regard.text.tokenizer import EOS, OWN, Tokenizer
 
 
@@ -54,13 +58,25 @@ class DialogueConfig(Seq2SeqConfig):
     bleu_tokenize: BleuTokenizer = Field("13a", description="sacrebleu's; 'zh' for Chinese replies")
     decode: ReplyConfig = ReplyConfig()
 
+    @property
+    def reading(self) -> Turns:
+        return Turns(self.separator)
+
+    @property
+    def hold_out(self) -> HoldOut:
+        return Every("conversations", together="context")
+
+    def longest(self, model: Any) -> int:
+        """A GPT reads context and reply as one text."""
+        return stream.reach(self.max_length) - 1 if isinstance(model, GPTConfig) else self.max_length
+
 
 class Dialogue(Seq2Seq[DialogueConfig]):
     kind: ClassVar[str] = "dialogue"
     roles: ClassVar[tuple[str, ...]] = ("context", "reply")
     inputs: ClassVar[tuple[str, ...]] = ("context",)
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
-    metric: ClassVar[str] = "probability"
+    metric = Metric("probability")
     learns_from_cut: ClassVar[bool] = True
 
     @classmethod
@@ -135,12 +151,12 @@ class Dialogue(Seq2Seq[DialogueConfig]):
             return stream.start(model, batch, self.config.max_length)
         return super().start(model, batch)
 
-    def grounds(self, example: Pair, prediction: Written) -> dict[str, Ground]:
-        found = super().grounds(example, prediction)
-        said = (*found["source"].labels, *found["target"].labels[:-1])
-        return found | {"stream": Ground("what was said so far", said)}
+    def axes(self, example: Pair, prediction: Written) -> Axes:
+        axes = super().axes(example, prediction)
+        so_far = (*axes.by_name["source"].labels, *axes.by_name["target"].labels[:-1])
+        return replace(axes, by_name=axes.by_name | {"stream": Axis("what was said so far", so_far)})
 
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
+    def site_axes(self, site: str) -> tuple[str, str, str]:
         if site.startswith("stack."):
             return f"layer {layer_of(site)}: reply → what was said so far", "target", "stream"
-        return super().site_grounds(site)
+        return super().site_axes(site)

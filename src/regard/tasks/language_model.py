@@ -15,18 +15,21 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.config import Config
-from regard.data.examples import Ints, Kept
+from regard.data.examples import Examples, Ints, Kept
+from regard.data.packed import Packed
 from regard.data.sample import sampled
+from regard.data.splits import End, Every, HoldOut
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
 from regard.errors import DataError
+from regard.fields.axis import Axis, ended
 from regard.files.documents import By, goes_on
 from regard.files.source import Row
 from regard.layers.heads import log_probs, smoothed_cross_entropy
+from regard.metrics.metric import Metric
 from regard.models import GPT
 from regard.models.dims import Dims
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
-from regard.tasks.task import Ground, Loss, Part, Picture, layer_of, padded, without_each
+from regard.tasks.task import Axes, Loss, Part, TaskSettings, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
@@ -63,7 +66,7 @@ class ContinueConfig(DecodeConfig):
         return super().changed(**(drawn | changes))
 
 
-class LanguageModelConfig(Config):
+class LanguageModelConfig(TaskSettings):
     kind: Literal["language_model"] = "language_model"
     tokenizer: TextTokenizer = TextTokenizer()
     documents: By = Field(
@@ -75,16 +78,24 @@ class LanguageModelConfig(Config):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     decode: ContinueConfig = ContinueConfig()
 
+    @property
+    def reading(self) -> By:
+        return self.documents
 
-class LanguageModel(Writing[Stretches, Continuation]):
+    @property
+    def hold_out(self) -> HoldOut:
+        return End() if self.documents == "files" else Every("documents")
+
+
+class LanguageModel(Writing):
     kind: ClassVar[str] = "language_model"
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
-    metric = "probability"
+    called: ClassVar[str] = "a language model"
+    layout: ClassVar[type[Examples]] = Packed
+    metric = Metric("probability")
     unusable: ClassVar[str] = "empty"
-    input_ground: ClassVar[str] = "context"
-    answer_ground: ClassVar[str] = "next"
 
     def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
@@ -134,9 +145,6 @@ class LanguageModel(Writing[Stretches, Continuation]):
 
     def usable(self, example: Stretch) -> bool:
         return len(example.tokens) > 0
-
-    def usable_input(self, example: Stretch) -> bool:
-        return self.usable(example)
 
     def size(self, example: Stretch) -> tuple[int]:
         return (max(1, len(example.tokens)),)
@@ -263,22 +271,21 @@ class LanguageModel(Writing[Stretches, Continuation]):
         told_BT = _told(model, without_each(read_BT, batch.left_out), moved_BT, labels_BT)
         return told_BT.masked_fill(before_BT < left_out_B1, torch.nan)
 
-    def leave_out(self, batch: Stretches, pieces: range) -> Stretches:
+    def leave_out(self, batch: Stretches, pieces: Sequence[int]) -> Stretches:
         return replace(batch, left_out=pieces)
 
-    def grounds(self, example: Stretch, prediction: Continuation) -> dict[str, Ground]:
+    def axes(self, example: Stretch, prediction: Continuation) -> Axes:
         prompt, answer = self._forced(example, prediction)
         labels = self.tokenizer.pieces([*prompt, *answer])
-        return {
-            "context": Ground("the text so far", tuple(labels[:-1])),
-            "next": Ground("what comes next", tuple(labels[len(prompt) :])),
+        by_name = {
+            "context": ended("the text so far", tuple(labels[:-1])),
+            "next": Axis("what comes next", tuple(labels[len(prompt) :])),
         }
+        return Axes(by_name, left_out="context", answer="next", site=_site)
 
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
-    def pictures(self, model: nn.Module, batch: Stretches) -> list[Picture]:
-        return []
+def _site(site: str) -> tuple[str, str, str]:
+    return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
 
 def _told(model: nn.Module, read_BT: Tensor, before_BQ: Tensor, labels_BQ: Tensor) -> Tensor:

@@ -12,22 +12,24 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, did_you_mean, quoted, shown
+from regard.fields.axis import Axis, ended
+from regard.files.lists import Lists
 from regard.files.source import Row
+from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
 from regard.tasks.multilabelled import Labels, LabelsTally, Multilabelled, Multilabelleds
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, word_to_word
+from regard.tasks.task import Axes, Loss, Part, Task, TaskSettings, Tell, padded, word_to_word
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 
-class MultilabelConfig(Config):
+class MultilabelConfig(TaskSettings):
     kind: Literal["multilabel"] = "multilabel"
     tokenizer: TokenizerConfig = TokenizerConfig()
     separator: str = Field(",", min_length=1, max_length=8, description="stands between the labels of a text")
@@ -39,16 +41,18 @@ class MultilabelConfig(Config):
         description='what having a label counts in training; "balanced": as much in all as not having it',
     )
 
+    @property
+    def reading(self) -> Lists:
+        return Lists({"label": self.separator})
 
-class Multilabel:
+
+class Multilabel(Task):
     kind: ClassVar[str] = "multilabel"
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
-    metric = "micro_f1"
+    metric = Metric("micro_f1")
     unusable: ClassVar[str] = "empty"
-    input_ground: ClassVar[str] = "text"
-    answer_ground: ClassVar[str] = "labels"
 
     def __init__(
         self,
@@ -90,10 +94,6 @@ class Multilabel:
         tokenizer = tokenizer or Tokenizer.train(config.tokenizer, learnt_from)
         found = weights(config.class_weights, counts, lambda n: max(1, n_texts - n) / n)
         return cls(config, tokenizer, sorted(counts), found)
-
-    @property
-    def rows_together(self) -> int:
-        return ROWS_TOGETHER
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
@@ -182,7 +182,7 @@ class Multilabel:
         gold = [tuple(self.labels[n] for n in sorted(example.labels.tolist())) for example in batch.examples]
         return LabelsTally(predicted, gold)
 
-    def predict(self, model: nn.Module, batch: Multilabelleds, tell: Tell[Labels] = untold) -> list[Labels]:
+    def predict(self, model: nn.Module, batch: Multilabelleds, tell: Tell = untold) -> list[Labels]:
         with torch.inference_mode():
             logits_BC = model(batch.tokens_BT, batch.lengths_B)
             likely_BC = torch.sigmoid(logits_BC)
@@ -205,7 +205,7 @@ class Multilabel:
         """Of the answer as a whole: these labels, and no others."""
         return told_together(model(batch.tokens_BT, batch.lengths_B), batch.labels_BC)[:, None]
 
-    def leave_out(self, batch: Multilabelleds, pieces: range) -> Multilabelleds:
+    def leave_out(self, batch: Multilabelleds, pieces: Sequence[int]) -> Multilabelleds:
         n, stays_B = len(pieces), marks_among(self.tokenizer, batch.tokens_BT, pieces)
         return Multilabelleds(
             without_words(batch.tokens_BT, pieces, stays_B),
@@ -214,22 +214,15 @@ class Multilabel:
             batch.examples * n,
         )
 
-    def grounds(self, example: Multilabelled, prediction: Labels) -> dict[str, Ground]:
+    def axes(self, example: Multilabelled, prediction: Labels) -> Axes:
         words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
         told = prediction.text or "(none)"
-        return {
-            "text": Ground("text", (*marks[:-1], *words, marks[-1])),
-            "labels": Ground("labels", (told,)),
+        by_name = {
+            "text": ended("text", (*marks[:-1], *words, marks[-1])),
+            "labels": Axis("labels", (told,), unit="label"),
         }
-
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        if site.startswith("pooling"):
-            return "pooling: labels → words", "labels", "text"
-        return word_to_word(site)
-
-    def pictures(self, model: nn.Module, batch: Multilabelleds) -> list[Picture]:
-        return []
+        return Axes(by_name, left_out="text", answer="labels", site=_site)
 
 
 def several(cell: str, separator: str) -> tuple[str, ...]:
@@ -240,3 +233,9 @@ def several(cell: str, separator: str) -> tuple[str, ...]:
 def told_together(logits_BC: Tensor, labels_BC: Tensor) -> Tensor:
     """Log-probability of having exactly these labels: told_B."""
     return -F.binary_cross_entropy_with_logits(logits_BC, labels_BC, reduction="none").sum(-1)
+
+
+def _site(site: str) -> tuple[str, str, str]:
+    if site.startswith("pooling"):
+        return "pooling: labels → words", "labels", "text"
+    return word_to_word(site)

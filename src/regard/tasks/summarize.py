@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from torch import nn
 
+from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
 from regard.tasks.pair import Pairs
@@ -61,7 +62,7 @@ class Summarize(Seq2Seq[SummarizeConfig]):
     kind: ClassVar[str] = "summarize"
     roles: ClassVar[tuple[str, ...]] = ("document", "summary")
     inputs: ClassVar[tuple[str, ...]] = ("document",)
-    metric: ClassVar[str] = "rougeL"
+    metric = Metric("rougeL")
     learns_from_cut: ClassVar[bool] = True
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:

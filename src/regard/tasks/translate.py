@@ -7,6 +7,7 @@ import numpy as np
 from pydantic import Field
 from torch import nn
 
+from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.text import BleuTokenizer, Counts, bleu, chrf, counted, scored, signature
 from regard.tasks.pair import Pairs
@@ -60,7 +61,7 @@ class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
     inputs: ClassVar[tuple[str, ...]] = ("source",)
-    metric: ClassVar[str] = "bleu"
+    metric = Metric("bleu")
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
         return TextTally.of(
