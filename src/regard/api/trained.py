@@ -36,7 +36,7 @@ from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
-from regard.training.ranks import is_first, joined
+from regard.training.ranks import is_first, process_group
 from regard.training.sinks import ConsoleSink
 from regard.training.stopping import Stop
 
@@ -326,7 +326,7 @@ def train(
     try:
         with (
             stop.listening(),
-            joined(pick_device(recipe.train.device), shard=recipe.train.shard) as ranks,
+            process_group(pick_device(recipe.train.device), shard=recipe.train.shard) as ranks,
             prepare(
                 recipe, fresh=fresh, accept_changes=accept_changes, stop=stop, ranks=ranks, tell=tell
             ) as prepared,
