@@ -158,5 +158,26 @@ class Old:
 class New(Old):
     """The work tree; what it calls otherwise than `Old` is overridden here."""
 
+    def train_until(self, recipe: dict[str, Any], step: int) -> None:
+        import regard
+        from regard.runs.prepare import prepare
+        from regard.training.events import Step
+        from regard.training.stopping import Interrupted, Stop
+
+        stop = Stop()
+        try:
+            with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
+                for event in run.events():
+                    if isinstance(event, Step) and event.step == step:
+                        stop.received = signal.SIGINT
+        except Interrupted:
+            return
+        raise AssertionError(f"the training did not stop after step {step}")
+
+    def import_(self, folder: Path, out: Path) -> str | None:
+        from regard.interop.importing import import_folder
+
+        return import_folder(folder, out)
+
 
 SIDES: dict[str, type[Old]] = {"old": Old, "new": New}

@@ -16,7 +16,7 @@ from regard.check import examine
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
-from regard.interop.pretrained import settled
+from regard.interop.pretrained import resolve
 from regard.models.classifier import WordsConfig
 from regard.runs.prepare import prepare
 from regard.training.events import Step
@@ -220,7 +220,7 @@ def test_only_a_bert_is_pretrained_further(trained: Trained, folder: Path, tmp_p
     with pytest.raises(
         RecipeError, match=r"model\.init_from: the encoder in .* is 'words', what is pretrained"
     ):
-        settled(regard.Recipe.parse(given), other)
+        resolve(regard.Recipe.parse(given), other)
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,12 @@ from regard.data import cache
 from regard.data.cache import Examples
 from regard.data.layout import scored
 from regard.data.splits import HELD_OUT
-from regard.files.read import read_rows
-from regard.files.row import Row
-from regard.text.tokenizer import Tokenizer
 from regard.errors import DataError
-from regard.runs.lock import turn
+from regard.files.row import Row
 from regard.recipe import Recipe
+from regard.runs.lock import turn
 from regard.tasks import TASKS, AnyTask, task_rows
+from regard.text.tokenizer import Tokenizer
 
 CHOOSE = "held out of train for validation; to choose what is, give data.valid"
 """What can be done where just that row will not do, such as the only one with its label."""
