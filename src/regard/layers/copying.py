@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention import Attention, Ragged, Static, padding
+from regard.attention import Attention, Static, Unpadded, padding
 from regard.linear import Linear
 
 
@@ -65,10 +65,10 @@ class Copying(nn.Module):
         self.look = Attention(d_model, project="qk", bias=False)
         self.gate = Linear(d_model, 1)
 
-    def remember(
-        self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, ragged: Ragged | None = None
+    def project_source(
+        self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None
     ) -> Copyable:
-        keys = self.look.remember(states_BKD, ragged=ragged)
+        keys = self.look.project_kv(states_BKD, unpadded=unpadded)
         return Copyable(keys.k_BGKE, tokens_BK, lengths_B)
 
     def forward(self, hidden_BTD: Tensor, source: Copyable) -> Copied:

@@ -170,11 +170,13 @@ class RNNSeq2Seq(nn.Module):
     def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
         embed = self.embed_target if self.embed_source is None else self.embed_source
         states_BKD, final_BD = self.encoder(embed(source_BK, positions_like(source_BK)), lengths_B)
-        states = None if self.attention is None else self.attention.remember(self.dropout(states_BKD))
+        states = None if self.attention is None else self.attention.project_kv(self.dropout(states_BKD))
         memory = Memory(states, lengths_B, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
         say = heads.Say(self.output_weight, self.output_bias)
-        source = None if self.copying is None else self.copying.remember(states_BKD, source_BK, lengths_B)
+        source = (
+            None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
+        )
         return DecoderState(memory, layers, torch.zeros_like(final_BD), say, source)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:

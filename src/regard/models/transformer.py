@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.attention import Growing, Ragged, Static, causal, padding
+from regard.attention import Growing, Static, Unpadded, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
 from regard.layers.brisk import Brisk, barring
@@ -92,9 +92,9 @@ class Transformer(nn.Module):
         read: heads.Read = heads.logits,
     ) -> Tensor:
         """What `read` makes of the decoder's states at the kept target positions, laid end to end (N)."""
-        ragged = Ragged.of(lengths_B, source_BK.shape[1]) if self.training else None
-        states_BKD = self.encode(source_BK, lengths_B, ragged)
-        memory = self.decoder.remember(states_BKD, ragged=ragged)
+        unpadded = Unpadded.of(lengths_B, source_BK.shape[1]) if self.training else None
+        states_BKD = self.encode(source_BK, lengths_B, unpadded)
+        memory = self.decoder.project_kv(states_BKD, unpadded=unpadded)
         hidden_BTD, _ = self.decoder(
             self.embed_target(target_BT, positions_like(target_BT)),
             mask=causal(),
@@ -103,7 +103,9 @@ class Transformer(nn.Module):
         )
         copied = None
         if self.copying is not None:
-            copied = self.copying(hidden_BTD, self.copying.remember(states_BKD, source_BK, lengths_B, ragged))
+            copied = self.copying(
+                hidden_BTD, self.copying.project_source(states_BKD, source_BK, lengths_B, unpadded)
+            )
         out = heads.Output(hidden_BTD.flatten(0, 1), self.output_weight, copied=copied)
         return read(out if keep_BT is None else out.at(keep_BT.flatten()))
 
@@ -111,24 +113,26 @@ class Transformer(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def encode(self, source_BK: Tensor, lengths_B: Tensor, ragged: Ragged | None = None) -> Tensor:
-        """memory_BKD; if ragged, of the real positions only.
+    def encode(self, source_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None) -> Tensor:
+        """memory_BKD; if unpadded, of the real positions only.
 
         In training alone: an answer must not depend on how long others in its batch are, to the bit.
         """
         embed = self.embed_target if self.embed_source is None else self.embed_source
         x_BKD = embed(source_BK, positions_like(source_BK))
-        if ragged is not None:
-            x_BKD = ragged.gather(x_BKD)
-        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), ragged=ragged)[0]
+        if unpadded is not None:
+            x_BKD = unpadded.gather(x_BKD)
+        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), unpadded=unpadded)[0]
         return memory_BKD
 
     def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
         states_BKD = self.encode(source_BK, lengths_B)
-        memory = self.decoder.remember(states_BKD)
+        memory = self.decoder.project_kv(states_BKD)
         brisk = Brisk.of(self.embed_target, self.decoder)
         barred = None if brisk is None else barring(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
-        source = None if self.copying is None else self.copying.remember(states_BKD, source_BK, lengths_B)
+        source = (
+            None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
+        )
         return DecoderState(memory, lengths_B, None, brisk, barred, heads.Say(self.output_weight), source)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:

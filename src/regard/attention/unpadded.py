@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-WORTH_IT = 0.95
+MAX_REAL_SHARE = 0.95
 """The share of real positions up to which leaving out the others saves more than moving rows costs."""
 
 
-class Ragged:
+class Unpadded:
     """Of each of B rows with T places the first `lengths_B` are real: N in all."""
 
     def __init__(self, lengths_B: Tensor, n_places: int) -> None:
@@ -22,22 +22,22 @@ class Ragged:
         self.real_N = real_BT.flatten().nonzero().squeeze(1)
 
     @classmethod
-    def of(cls, lengths_B: Tensor, n_places: int) -> "Ragged | None":
+    def of(cls, lengths_B: Tensor, n_places: int) -> "Unpadded | None":
         """None where it is not worth it, or would keep an accelerator waiting for the number of positions."""
         if lengths_B.device.type != "cpu" or torch.compiler.is_compiling():
             return None
         share = float(lengths_B.sum()) / (len(lengths_B) * n_places)
-        return cls(lengths_B, n_places) if share < WORTH_IT else None
+        return cls(lengths_B, n_places) if share < MAX_REAL_SHARE else None
 
     def gather(self, x_BTX: Tensor) -> Tensor:
         """x_1NX, of x_BTX or x_BT."""
         x_1NX: Tensor = _Gather.apply(x_BTX.flatten(0, 1), self.real_N)  # type: ignore[no-untyped-call]
         return x_1NX[None]
 
-    def spread(self, x_1NX: Tensor) -> Tensor:
+    def pad(self, x_1NX: Tensor) -> Tensor:
         """x_BTX, zero where it is not real."""
         n_all = self.shape[0] * self.shape[1]
-        x_BTX: Tensor = _Spread.apply(x_1NX[0], self.real_N, n_all)  # type: ignore[no-untyped-call]
+        x_BTX: Tensor = _Pad.apply(x_1NX[0], self.real_N, n_all)  # type: ignore[no-untyped-call]
         return torch.unflatten(x_BTX, 0, self.shape)
 
 
@@ -52,11 +52,11 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        spread: Tensor = _Spread.apply(grad, *ctx.saved_tensors, ctx.n_all)  # type: ignore[no-untyped-call]
-        return spread, None
+        pad: Tensor = _Pad.apply(grad, *ctx.saved_tensors, ctx.n_all)  # type: ignore[no-untyped-call]
+        return pad, None
 
 
-class _Spread(torch.autograd.Function):
+class _Pad(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x_N: Tensor, real_N: Tensor, n_all: int) -> Tensor:
         ctx.save_for_backward(real_N)

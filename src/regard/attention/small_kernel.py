@@ -11,31 +11,31 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-FEW_KEYS, MANY_ROWS = 32, 1024
+MAX_KEYS, MIN_ROWS = 32, 1024
 """Where this is the faster way, forward and backward (bench/attention_speed.py)."""
 
 
-def is_short(q_BHQE: Tensor, n_keys: int) -> bool:
+def has_few_keys(q_BHQE: Tensor, n_keys: int) -> bool:
     rows = q_BHQE.shape[0] * q_BHQE.shape[2]
-    return n_keys <= FEW_KEYS and rows >= MANY_ROWS and q_BHQE.device.type == "cpu"
+    return n_keys <= MAX_KEYS and rows >= MIN_ROWS and q_BHQE.device.type == "cpu"
 
 
-def attend_few(
+def attend_few_keys(
     q_BHQE: Tensor, k_BGKE: Tensor, v_BGKW: Tensor, scale: float, keep_B1QK: Tensor | None
 ) -> Tensor:
     """`keep_B1QK` may be 1 along B and Q; each of its rows must keep at least one key."""
-    barred_BQK = None
+    mask_BQK = None
     if keep_B1QK is not None:
-        barred_BQK = torch.zeros(keep_B1QK.shape, dtype=q_BHQE.dtype).masked_fill_(~keep_B1QK, -torch.inf)
-        barred_BQK = barred_BQK[:, 0].expand(q_BHQE.shape[0], q_BHQE.shape[2], -1)
-    out: Tensor = _HeadByHead.apply(q_BHQE, k_BGKE, v_BGKW, scale, barred_BQK)  # type: ignore[no-untyped-call]
+        mask_BQK = torch.zeros(keep_B1QK.shape, dtype=q_BHQE.dtype).masked_fill_(~keep_B1QK, -torch.inf)
+        mask_BQK = mask_BQK[:, 0].expand(q_BHQE.shape[0], q_BHQE.shape[2], -1)
+    out: Tensor = _AttendByHead.apply(q_BHQE, k_BGKE, v_BGKW, scale, mask_BQK)  # type: ignore[no-untyped-call]
     return out
 
 
-class _HeadByHead(torch.autograd.Function):
+class _AttendByHead(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, q_BHQE: Tensor, k_BGKE: Tensor, v_BGKW: Tensor, scale: float, barred_BQK: Tensor | None
+        ctx: Any, q_BHQE: Tensor, k_BGKE: Tensor, v_BGKW: Tensor, scale: float, mask_BQK: Tensor | None
     ) -> Tensor:
         n_batch, n_heads, n_queries, _ = q_BHQE.shape
         ctx.scale, ctx.group = scale, n_heads // k_BGKE.shape[1]
@@ -43,7 +43,7 @@ class _HeadByHead(torch.autograd.Function):
         out_BQHW = q_BHQE.new_empty(n_batch, n_queries, n_heads, width)  # as the next product reads it
         maps = []
         for head in range(n_heads):
-            weights_BQK = _weights(q_BHQE[:, head], k_BGKE[:, head // ctx.group], scale, barred_BQK)
+            weights_BQK = _weights(q_BHQE[:, head], k_BGKE[:, head // ctx.group], scale, mask_BQK)
             out_BQHW[:, :, head] = weights_BQK @ v_BGKW[:, head // ctx.group]
             maps.append(weights_BQK)
         ctx.save_for_backward(q_BHQE, k_BGKE, v_BGKW, *maps)
@@ -70,13 +70,13 @@ class _HeadByHead(torch.autograd.Function):
         return d_q, d_k, d_v, None, None
 
 
-def _weights(q_BQE: Tensor, k_BKE: Tensor, scale: float, barred_BQK: Tensor | None) -> Tensor:
+def _weights(q_BQE: Tensor, k_BKE: Tensor, scale: float, mask_BQK: Tensor | None) -> Tensor:
     """One head's map."""
     k_BEK = k_BKE.transpose(1, 2)
-    if barred_BQK is None:
+    if mask_BQK is None:
         scores_BQK = (q_BQE @ k_BEK).mul_(scale)
     else:
-        scores_BQK = torch.baddbmm(barred_BQK, q_BQE, k_BEK, alpha=scale)
+        scores_BQK = torch.baddbmm(mask_BQK, q_BQE, k_BEK, alpha=scale)
     return torch.softmax(scores_BQK, dim=-1)
 
 
