@@ -1,6 +1,6 @@
 """attend(): the only way to a softmax over keys that can be tapped.
 
-While nobody taps, the decoder steps of layers/brisk.py call the fused kernel directly.
+While nobody taps, the decoder steps of layers/fused_step.py call the fused kernel directly.
 
 `attend` is fused when nobody taps and the score is a dot product: scaled_dot_product_attention or, for few
 keys on a CPU, `attend_few_keys`. Otherwise it is explicit. All give the same numbers. Inputs that a fused

@@ -1,6 +1,6 @@
 """The last map of a model: hidden states → vocabulary, and what is read off it.
 
-A model's forward takes a `Read` and hands it an `Output`. The default gives logits; training reads the loss
+A model's forward takes a `Head` and hands it a `HeadInput`. The default gives logits; training takes the loss
 instead, which lets the loss and its gradient be computed in slices that stay in cache, and the N×V logits are
 never kept.
 """
@@ -17,7 +17,7 @@ from regard.layers.copying import Copied
 
 
 @dataclass(frozen=True)
-class Output:
+class HeadInput:
     """All that decides what is said at N positions."""
 
     hidden_ND: Tensor
@@ -25,18 +25,18 @@ class Output:
     bias_V: Tensor | None = None
     copied: Copied | None = None
 
-    def at(self, places: Tensor) -> "Output":
+    def at(self, places: Tensor) -> "HeadInput":
         """At these positions only."""
         copied = None if self.copied is None else self.copied.at(places)
         return replace(self, hidden_ND=self.hidden_ND[places], copied=copied)
 
 
-Read = Callable[[Output], Tensor]
+Head = Callable[[HeadInput], Tensor]
 """Whatever the caller wants to know."""
 HAS_ONEDNN = hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def logits(out: Output) -> Tensor:
+def logits(out: HeadInput) -> Tensor:
     """Where words can be copied too, log-probabilities: the two ways to a word have been added."""
     return mixed(F.linear(out.hidden_ND, out.weight_VD, out.bias_V), out.copied)
 
@@ -47,7 +47,7 @@ def mixed(logits_NV: Tensor, copied: Copied | None) -> Tensor:
     return copied.mixed(torch.log_softmax(logits_NV.to(copied.gate_N.dtype), dim=-1))
 
 
-class Say:
+class OutputProjection:
     """Logits of a few rows at a time, with the same matrix over and over, as a search asks for them.
 
     BLAS lays a matrix out anew for every product, which takes longer than the product of a few rows. oneDNN
@@ -83,10 +83,10 @@ SLICE_ELEMENTS = 1 << 22
 """Logits computed at once: 16 MB of float32."""
 
 
-def log_probs(target_N: Tensor) -> Read:
+def log_probs(target_N: Tensor) -> Head:
     """Reads the log-probability of each target; of the N×V logits only a slice is there at a time."""
 
-    def read(out: Output) -> Tensor:
+    def read(out: HeadInput) -> Tensor:
         told = [-F.cross_entropy(*slice_, reduction="none") for slice_ in _slices(out, target_N)]
         told_N = torch.cat(told)
         if out.copied is None:
@@ -96,10 +96,10 @@ def log_probs(target_N: Tensor) -> Read:
     return read
 
 
-def log_probs_and_hits(target_N: Tensor) -> Read:
+def log_probs_and_hits(target_N: Tensor) -> Head:
     """Reads two rows: the log-probability of each target, and 1 where no other is likelier."""
 
-    def read(out: Output) -> Tensor:
+    def read(out: HeadInput) -> Tensor:
         assert out.copied is None, "a model that copies has other best guesses"
         told = []
         for scores, target in _slices(out, target_N):
@@ -110,7 +110,7 @@ def log_probs_and_hits(target_N: Tensor) -> Read:
     return read
 
 
-def _slices(out: Output, target_N: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def _slices(out: HeadInput, target_N: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """The vocabulary's scores of some positions at a time, and their targets."""
     height = max(1, SLICE_ELEMENTS // len(out.weight_VD))
     parts = (torch.split(whole, height) for whole in (out.hidden_ND, target_N))
@@ -199,14 +199,14 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         return (*scaled, None, None, None, None)
 
 
-def smoothed_cross_entropy(target_N: Tensor, smoothing: float) -> Read:
+def smoothed_cross_entropy(target_N: Tensor, smoothing: float) -> Head:
     """Reads two sums: the label-smoothed loss to learn from, and the plain one to report.
 
     Only the first has a gradient; smoothing mixes the target with the uniform distribution. Where products
     are made in less than single precision (autocast), these are too; the sums never.
     """
 
-    def read(out: Output) -> Tensor:
+    def read(out: HeadInput) -> Tensor:
         learns = torch.is_grad_enabled()  # inside a Function it is always off
         weight_VD, copied, kind = out.weight_VD, out.copied, out.hidden_ND.device.type
         narrow = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight_VD.dtype

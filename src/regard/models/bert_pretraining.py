@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from regard.layers.feedforward import activated
-from regard.layers.heads import Output, Read, logits
+from regard.layers.heads import Head, HeadInput, logits
 from regard.layers.pooling import Pooler
 from regard.linear import Linear
 from regard.models.bert import BertConfig
@@ -79,11 +79,11 @@ class BertPretraining(nn.Module):
         lengths_B: Tensor,
         segments_BT: Tensor,
         at_N: Tensor,
-        read: Read = logits,
+        head: Head = logits,
     ) -> tuple[Tensor, Tensor]:
         """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
         states_BTD = self.encoder(tokens_BT, lengths_B, segments_BT)
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
-        told = read(Output(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
+        told = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
         scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))
         return told, scores_B2

@@ -79,7 +79,7 @@ class Reading:
     """The position of the next token."""
     reach: int
     past: tuple[Growing, ...] | None = None
-    say: heads.Say | None = None
+    project: heads.OutputProjection | None = None
 
     def rows(self, rows_B: Tensor) -> "Reading":
         return replace(
@@ -109,12 +109,12 @@ class GPT(nn.Module):
         self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
 
     def forward(
-        self, tokens_BT: Tensor, keep_BT: Tensor | None = None, read: heads.Read = heads.logits
+        self, tokens_BT: Tensor, keep_BT: Tensor | None = None, head: heads.Head = heads.logits
     ) -> Tensor:
-        """What `read` makes of the states at the kept positions, laid end to end (N)."""
+        """The `head` of the states at the kept positions, laid end to end (N)."""
         hidden_BTD, _ = self._stacked(tokens_BT, positions_like(tokens_BT))
         hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
-        return read(heads.Output(hidden_ND, self.output_weight))
+        return head(heads.HeadInput(hidden_ND, self.output_weight))
 
     def _stacked(self, tokens_BT: Tensor, positions_BT: Tensor) -> tuple[Tensor, tuple[Growing, ...]]:
         hidden_BTD, past = self.stack(
@@ -131,7 +131,9 @@ class GPT(nn.Module):
         last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
         keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
-        reading = Reading(last_B, tokens_BK, keep_BK, n_read_B, reach, say=heads.Say(self.output_weight))
+        reading = Reading(
+            last_B, tokens_BK, keep_BK, n_read_B, reach, project=heads.OutputProjection(self.output_weight)
+        )
         return replace(reading, past=self._read(tokens_BK)) if tokens_BK.shape[1] else reading
 
     def _read(self, tokens_BT: Tensor) -> tuple[Growing, ...]:
@@ -155,8 +157,8 @@ class GPT(nn.Module):
             positions_BT=positions_B1,
             past=state.past,
         )
-        say = state.say or heads.Say(self.output_weight)
-        return say(hidden_B1D.squeeze(1)), replace(state, past=past)
+        project = state.project or heads.OutputProjection(self.output_weight)
+        return project(hidden_B1D.squeeze(1)), replace(state, past=past)
 
     def select(self, state: Reading, rows_B: Tensor, sources_B: Tensor | None = None) -> Reading:
         return state.rows(rows_B)

@@ -99,7 +99,7 @@ class DecoderState:
     layers: tuple[State, ...]
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
-    say: heads.Say | None = None
+    project: heads.OutputProjection | None = None
     source: Copyable | None = None
     """What can be copied."""
 
@@ -145,9 +145,9 @@ class RNNSeq2Seq(nn.Module):
         lengths_B: Tensor,
         target_BT: Tensor,
         keep_BT: Tensor | None = None,
-        read: heads.Read = heads.logits,
+        head: heads.Head = heads.logits,
     ) -> Tensor:
-        """What `read` makes of the attentional vectors at the kept target positions, laid end to end (N)."""
+        """The `head` of the attentional vectors at the kept target positions, laid end to end (N)."""
         state = self.start(source_BK, lengths_B)
         gates_BTG = self.cells.enter(self.embed_target(target_BT, positions_like(target_BT)))
         if self.feeds:
@@ -159,9 +159,9 @@ class RNNSeq2Seq(nn.Module):
         else:
             fed_BTD = self._unfed(gates_BTG, state)
         copied = None if self.copying is None else self.copying(fed_BTD, state.source)
-        out = heads.Output(fed_BTD.flatten(0, 1), self.output_weight, self.output_bias, copied)
+        out = heads.HeadInput(fed_BTD.flatten(0, 1), self.output_weight, self.output_bias, copied)
         out = out if keep_BT is None else out.at(keep_BT.flatten())
-        return read(replace(out, hidden_ND=self.dropout(out.hidden_ND)))
+        return head(replace(out, hidden_ND=self.dropout(out.hidden_ND)))
 
     @property
     def output_weight(self) -> Tensor:
@@ -173,17 +173,19 @@ class RNNSeq2Seq(nn.Module):
         states = None if self.attention is None else self.attention.project_kv(self.dropout(states_BKD))
         memory = Memory(states, lengths_B, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
-        say = heads.Say(self.output_weight, self.output_bias)
+        project = heads.OutputProjection(self.output_weight, self.output_bias)
         source = (
             None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
         )
-        return DecoderState(memory, layers, torch.zeros_like(final_BD), say, source)
+        return DecoderState(memory, layers, torch.zeros_like(final_BD), project, source)
 
     def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         last_B1 = last_B[:, None]
         gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
         state = self._advance(gates_BG, state)
-        logits_BV = (state.say or heads.Say(self.output_weight, self.output_bias))(state.fed_BD)
+        logits_BV = (state.project or heads.OutputProjection(self.output_weight, self.output_bias))(
+            state.fed_BD
+        )
         if self.copying is None:
             return logits_BV, state
         return heads.mixed(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state

@@ -19,7 +19,7 @@ def reach(max_length: int) -> int:
     return 2 * max_length + 1
 
 
-def forward(model: GPT, batch: Pairs, keep_BT: Tensor | None, read: heads.Read) -> Tensor:
+def forward(model: GPT, batch: Pairs, keep_BT: Tensor | None, read: heads.Head) -> Tensor:
     """What `read` makes of the states that foretell the target, or of it what is kept."""
     tokens_BT = joined(batch)
     n_rows, length = tokens_BT.shape
