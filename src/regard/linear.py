@@ -29,7 +29,7 @@ class LowRank(nn.Module):
         return F.linear(F.linear(x, self.down), self.up)
 
     @property
-    def change(self) -> Tensor:
+    def delta(self) -> Tensor:
         return self.up @ self.down
 
 
@@ -70,7 +70,7 @@ class Linear(nn.Module):
         return f"{self.d_in} → {self.d_out}"
 
 
-def joined(maps: Sequence[Linear]) -> tuple[Tensor, Tensor | None]:
+def concat_weights(maps: Sequence[Linear]) -> tuple[Tensor, Tensor | None]:
     """The weight and bias that make what each of these bare maps would, side by side, in one product."""
     if len(maps) == 1:
         return maps[0].weight, maps[0].bias

@@ -20,7 +20,7 @@ class Rows(NamedTuple):
     stop: int
 
 
-class Part(Protocol):
+class Condition(Protocol):
     """One condition. `by_query` says whether it differs between query rows."""
 
     by_query: bool
@@ -95,7 +95,7 @@ class Segments:
 class Mask:
     """A conjunction of parts. The empty one lets everything through."""
 
-    parts: tuple[Part, ...] = field(default=())
+    parts: tuple[Condition, ...] = field(default=())
 
     def __and__(self, other: "Mask") -> "Mask":
         return Mask(self.parts + other.parts)

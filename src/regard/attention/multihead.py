@@ -17,7 +17,7 @@ from regard.attention.position import ALiBi, RelativeBias, Rotary
 from regard.attention.score import ScaledDot, Score
 from regard.attention.tap import Site
 from regard.attention.unpadded import Unpadded
-from regard.linear import Linear, joined
+from regard.linear import Linear, concat_weights
 
 
 class Attention(Site):
@@ -159,7 +159,7 @@ def _project(
     if len(bare) < len(maps):
         made = [x_BTD if part is None else part(x_BTD) for part in maps]
         return tuple(made if unpadded is None else map(unpadded.pad, made))
-    made_BTD = F.linear(x_BTD, *joined(bare))
+    made_BTD = F.linear(x_BTD, *concat_weights(bare))
     made_BTD = made_BTD if unpadded is None else unpadded.pad(made_BTD)
     return torch.split_with_sizes(made_BTD, [part.d_out for part in bare], dim=-1)
 

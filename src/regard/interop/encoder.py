@@ -19,8 +19,8 @@ from regard.interop import bert
 from regard.interop.tensors import WEIGHTS
 from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
-from regard.models.height import MARKS
-from regard.models.outline import positions, unfilled
+from regard.models.layer_depth import MARKS
+from regard.models.meta import max_positions, on_meta_device
 from regard.runs.store import FORMAT_VERSION, check_format, check_size, load_model, read_json, write_json
 from regard.text.tokenizer import Tokenizer
 from regard.training.checkpoint import load_weights
@@ -43,7 +43,9 @@ class Encoder:
 
     def build(self) -> nn.Module:
         """The module, alone and filled."""
-        model: nn.Module = unfilled(lambda: self.config.build(len(self.tokenizer))).to_empty(device="cpu")
+        model: nn.Module = on_meta_device(lambda: self.config.build(len(self.tokenizer))).to_empty(
+            device="cpu"
+        )
         model.load_state_dict(self.own)
         return model.eval()
 
@@ -117,15 +119,15 @@ def _alone(folder: Path, told: dict[str, Any]) -> Encoder:
         where = ".".join(map(str, fault["loc"]))
         raise CheckpointError(f"{path}: damaged ({where}: {fault['msg']})") from error
     config, tokenizer = found.encoder, Tokenizer.load(folder / "tokenizer.json")
-    most, needed = positions(config), found.max_length + len(tokenizer.framed(()))
+    most, needed = max_positions(config), found.max_length + len(tokenizer.framed(()))
     if most is not None and most < needed:
         raise CheckpointError(
             f"{path}: damaged, its encoder has {most} positions, but texts may have {needed} pieces and marks"
         )
     try:
-        parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
+        parts = nn.ModuleDict({"encoder": on_meta_device(lambda: config.build(len(tokenizer)))})
         if found.pooler:
-            parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
+            parts["pooling"] = on_meta_device(lambda: Pooler(config.d_out))
     except RuntimeError as error:  # sizes whose product is no number of bytes
         raise CheckpointError(f"{path}: damaged, its encoder is beyond any machine ({error})") from error
     check_size(folder / WEIGHTS, parts)

@@ -18,7 +18,7 @@ from regard.interop.tensors import WEIGHTS, opened, refuse_others
 from regard.interop.tokens import FILE, TARGET, read_tokenizer
 from regard.interop.twins import ACTIVATIONS, BLENDERBOT, TWINS, Twin, correspondence, to_ours
 from regard.models import Dims, Transformer, TransformerConfig
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.runs.store import read_json, save_model
 from regard.tasks import Summarize, SummarizeConfig, Translate, TranslateConfig
 from regard.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -56,7 +56,7 @@ def import_folder(folder: Path, out: Path) -> str:
     if twin is BLENDERBOT and not torch.equal(*(foreign[name] for name in POSITIONS)):
         config = config.model_copy(update={"tie_embeddings": False})
         foreign = _untied(foreign)
-    model = outline(config, dims).to_empty(device="cpu")
+    model = build_meta(config, dims).to_empty(device="cpu")
     assert isinstance(model, Transformer)
     fill(model, to_ours(foreign, config, dims), str(folder / WEIGHTS))
     task_config = _task_config(folder / "config.json", given, config, joint=dims.joint)
@@ -143,7 +143,7 @@ def _task_config(
 
 def _tensors(path: Path, config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
     """The file's tensors, once names, shapes and sizes are known to be those that the config asks for."""
-    own = outline(config, dims).state_dict()
+    own = build_meta(config, dims).state_dict()
     shapes = {theirs: tuple(own[ours].shape) for ours, theirs, _ in correspondence(config, dims)}
     shapes["final_logits_bias"] = (1, dims.target_vocab)
     with opened(path, str) as file:

@@ -21,7 +21,7 @@ from regard.interop.bert import ACTIVATIONS
 from regard.interop.tensors import WEIGHTS, Opened, Shape, opened, refuse_others
 from regard.interop.tokens import FILE, read_tokenizer
 from regard.models import Dims, GPTConfig
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.runs.store import read_json
 from regard.text.tokenizer import Tokenizer
 
@@ -160,7 +160,7 @@ def _config(path: Path, told: dict[str, Any]) -> GPTConfig:
 
 def _tensors(path: Path, config: GPTConfig, n_pieces: int, n_rows: int) -> dict[str, Tensor]:
     """Ours, once every name and shape is known to be as config.json has it; rows of no piece are left out."""
-    own = outline(config, Dims(n_pieces, n_pieces, joint=True)).state_dict()
+    own = build_meta(config, Dims(n_pieces, n_pieces, joint=True)).state_dict()
     shapes: dict[str, Shape] = {}
     for match in correspondence(config):
         first, *rest = own[match.ours[0]].shape

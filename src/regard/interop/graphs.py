@@ -78,14 +78,14 @@ def _state(model: Transformer | RNNSeq2Seq, held: State, lengths_B: Tensor) -> A
         positions_1K = torch.arange(seen)[None]
         memory = (Static(held[f"memory_k_{n}"], held[f"memory_v_{n}"]) for n in range(n_layers))
         past = (Growing(held[f"past_k_{n}"], held[f"past_v_{n}"], positions_1K) for n in range(n_layers))
-        return transformer.DecoderState(tuple(memory), lengths_B, tuple(past), source=source)
+        return transformer.TransformerState(tuple(memory), lengths_B, tuple(past), source=source)
     states = Static(held["memory_k"], held["memory_v"]) if "memory_k" in held else None
     per_layer = model.cells.n_states // model.cells.n_layers
     layers = tuple(
         tuple(held[f"cell_{layer}_{number}"] for number in range(per_layer))
         for layer in range(model.cells.n_layers)
     )
-    return rnn_seq2seq.DecoderState(
+    return rnn_seq2seq.RNNState(
         rnn_seq2seq.Memory(states, lengths_B, held["summary"]), layers, held["fed"], source=source
     )
 

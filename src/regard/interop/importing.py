@@ -12,7 +12,7 @@ from regard.interop import bert, foreign, gpt2
 from regard.interop.encoder import of_bert
 from regard.interop.tensors import WEIGHTS
 from regard.models import AnswererConfig, BertPretrainingConfig, ClassifierConfig, ModelConfig, TaggerConfig
-from regard.models.outline import outline, places
+from regard.models.meta import build_meta, max_tokens
 from regard.runs.store import read_json, save_model
 from regard.tasks import (
     TASKS,
@@ -83,7 +83,7 @@ def _tell_rows(folder: Path, found: bert.Folder | gpt2.Folder, tell: Callable[[s
 def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
     try:
         config = _config(found, kind)
-        room = places(config)
+        room = max_tokens(config)
         assert room is not None, "a BERT's positions end"
         usual: dict[str, Any] = {"max_length": min(found.max_length, room - 1, bert.USUAL_LENGTH)}
         if kind == "multilabel":
@@ -97,7 +97,7 @@ def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
             f"{task_config.max_length} pieces and their marks"
         )
     task = _task(path, found, kind, task_config)
-    model = outline(config, task.dims).to_empty(device="cpu")
+    model = build_meta(config, task.dims).to_empty(device="cpu")
     own = model.state_dict().keys()
     fill(model, {name: it for name, it in found.tensors.items() if name in own}, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, config, {})
@@ -182,7 +182,7 @@ def _save_gpt(path: Path, found: gpt2.Folder, out: Path) -> None:
             f"{task_config.max_length} pieces and an end"
         )
     task = LanguageModel(task_config, found.tokenizer)
-    model = outline(found.config, task.dims).to_empty(device="cpu")
+    model = build_meta(found.config, task.dims).to_empty(device="cpu")
     fill(model, found.tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, found.config, {})
 

@@ -14,7 +14,7 @@ from regard.errors import RecipeError
 from regard.interop.decoder import Decoder, read_decoder
 from regard.interop.encoder import PART, Encoder, read_encoder
 from regard.models import BertPretraining, BertPretrainingConfig, EncoderConfig, EncodingConfig, GPTConfig
-from regard.models.height import MARKS
+from regard.models.layer_depth import MARKS
 from regard.recipe import Recipe
 
 Found = Encoder | Decoder

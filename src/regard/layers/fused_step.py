@@ -20,7 +20,7 @@ from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.feedforward import FeedForward
 from regard.layers.stack import Stack
-from regard.linear import Linear, joined
+from regard.linear import Linear, concat_weights
 
 Affine = tuple[Tensor, Tensor | None]
 FUSED_MODULES = {
@@ -61,10 +61,10 @@ class _Layer:
         self.gqa = own.n_kv_heads != own.n_heads
         self.norms = [_norm(norm) for norm in (block.self_norm, cross_norm, block.ff_norm)]
         qkv = [part for part in (own.q, own.k, own.v) if part is not None]
-        self.qkv, self.widths = joined(qkv), [part.d_out for part in qkv]
+        self.qkv, self.widths = concat_weights(qkv), [part.d_out for part in qkv]
         self.self_out, self.cross_q, self.cross_out = map(_affine, (own.o, cross.q, cross.o))
         inner = [part for part in (ff.inner, ff.gate) if part is not None]
-        self.inner, self.n_inner = joined(inner), len(inner)
+        self.inner, self.n_inner = concat_weights(inner), len(inner)
         self.activate, self.outer = ff.activate, _affine(ff.outer)
 
     def __call__(

@@ -20,8 +20,8 @@ from regard.layers.pooling import Pooler
 from regard.linear import Linear
 from regard.models.bert import BertConfig
 from regard.models.classifier import EncodingConfig
+from regard.models.cooccurrence import ppmi_vectors
 from regard.models.dims import Dims
-from regard.models.neighbours import counted_vectors
 
 
 class BertPretrainingConfig(EncodingConfig):
@@ -49,12 +49,12 @@ class BertPretrainingConfig(EncodingConfig):
     def count(self, model: "BertPretraining", pieces: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
         """Pieces begin with what the documents that end there tell of them; the others stay random."""
         own_VD = model.encoder.embed.weight
-        counted_VD = counted_vectors(pieces, ends, *own_VD.shape).to(own_VD)
+        counted_VD = ppmi_vectors(pieces, ends, *own_VD.shape).to(own_VD)
         with torch.no_grad():
             own_VD.copy_(torch.where(counted_VD.any(1, keepdim=True), counted_VD, own_VD))
 
     def __str__(self) -> str:
-        return f"bert to pretrain{self.begun}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
+        return f"bert to pretrain{self.origin}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
 
 
 class BertPretraining(nn.Module):

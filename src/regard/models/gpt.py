@@ -67,7 +67,7 @@ class GPTConfig(BlockConfig):
 
 
 @dataclass(frozen=True)
-class Reading:
+class GPTState:
     """Texts that were read, and what may still be looked at of them: a slot per key, some of them empty."""
 
     last_B: Tensor | None
@@ -81,7 +81,7 @@ class Reading:
     past: tuple[Growing, ...] | None = None
     project: heads.OutputProjection | None = None
 
-    def rows(self, rows_B: Tensor) -> "Reading":
+    def rows(self, rows_B: Tensor) -> "GPTState":
         return replace(
             self,
             last_B=None if self.last_B is None else self.last_B[rows_B],
@@ -91,7 +91,7 @@ class Reading:
             past=None if self.past is None else tuple(cache.select(rows_B) for cache in self.past),
         )
 
-    def slots(self, slots_K: Tensor) -> "Reading":
+    def slots(self, slots_K: Tensor) -> "GPTState":
         assert self.past is not None
         return replace(
             self,
@@ -126,20 +126,20 @@ class GPT(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed.weight if self.output is None else self.output.weight
 
-    def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> Reading:
+    def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> GPTState:
         """`reach`: the tokens that are read at most before the older half of them is forgotten."""
         last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
         keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
-        reading = Reading(
+        state = GPTState(
             last_B, tokens_BK, keep_BK, n_read_B, reach, project=heads.OutputProjection(self.output_weight)
         )
-        return replace(reading, past=self._read(tokens_BK)) if tokens_BK.shape[1] else reading
+        return replace(state, past=self._read(tokens_BK)) if tokens_BK.shape[1] else state
 
     def _read(self, tokens_BT: Tensor) -> tuple[Growing, ...]:
         return self._stacked(tokens_BT, positions_like(tokens_BT).expand_as(tokens_BT))[1]
 
-    def step(self, last_B: Tensor, state: Reading) -> tuple[Tensor, Reading]:
+    def step(self, last_B: Tensor, state: GPTState) -> tuple[Tensor, GPTState]:
         last_B = last_B if state.last_B is None else state.last_B
         if bool((state.n_read_B >= state.reach).any()):
             state = self._with_room(state)
@@ -160,10 +160,10 @@ class GPT(nn.Module):
         project = state.project or heads.OutputProjection(self.output_weight)
         return project(hidden_B1D.squeeze(1)), replace(state, past=past)
 
-    def select(self, state: Reading, rows_B: Tensor, sources_B: Tensor | None = None) -> Reading:
+    def select(self, state: GPTState, rows_B: Tensor, sources_B: Tensor | None = None) -> GPTState:
         return state.rows(rows_B)
 
-    def _with_room(self, state: Reading) -> Reading:
+    def _with_room(self, state: GPTState) -> GPTState:
         """Rows that are full read the newer half of their text again; the others are left as they are."""
         full_B = state.n_read_B >= state.reach
         half = state.reach // 2

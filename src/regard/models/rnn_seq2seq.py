@@ -23,7 +23,7 @@ from regard.layers import heads
 from regard.layers.copying import Copyable, Copying
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
-from regard.layers.recurrent import CellKind, Cells, Recurrent, State
+from regard.layers.recurrent import CellKind, Cells, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
 from regard.models.dims import Dims
@@ -94,9 +94,9 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class DecoderState:
+class RNNState:
     memory: Memory
-    layers: tuple[State, ...]
+    layers: tuple[CellState, ...]
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
     project: heads.OutputProjection | None = None
@@ -167,7 +167,7 @@ class RNNSeq2Seq(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
+    def start(self, source_BK: Tensor, lengths_B: Tensor) -> RNNState:
         embed = self.embed_target if self.embed_source is None else self.embed_source
         states_BKD, final_BD = self.encoder(embed(source_BK, positions_like(source_BK)), lengths_B)
         states = None if self.attention is None else self.attention.project_kv(self.dropout(states_BKD))
@@ -177,9 +177,9 @@ class RNNSeq2Seq(nn.Module):
         source = (
             None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
         )
-        return DecoderState(memory, layers, torch.zeros_like(final_BD), project, source)
+        return RNNState(memory, layers, torch.zeros_like(final_BD), project, source)
 
-    def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+    def step(self, last_B: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
         last_B1 = last_B[:, None]
         gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
         state = self._advance(gates_BG, state)
@@ -190,7 +190,7 @@ class RNNSeq2Seq(nn.Module):
             return logits_BV, state
         return heads.mixed(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state
 
-    def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
+    def select(self, state: RNNState, rows_B: Tensor, sources_B: Tensor | None = None) -> RNNState:
         layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)
         state = replace(state, layers=layers, fed_BD=state.fed_BD[rows_B])
         if sources_B is None:
@@ -198,7 +198,7 @@ class RNNSeq2Seq(nn.Module):
         source = None if state.source is None else state.source.select(sources_B)
         return replace(state, memory=state.memory.select(sources_B), source=source)
 
-    def _advance(self, gates_BG: Tensor, state: DecoderState) -> DecoderState:
+    def _advance(self, gates_BG: Tensor, state: RNNState) -> RNNState:
         """One step in the configured order; the new state's `fed_BD` is the attentional vector."""
         if self.looks_first:
             context_BD = self._look(state.layers[-1][0][:, None], state.memory).squeeze(1)
@@ -208,7 +208,7 @@ class RNNSeq2Seq(nn.Module):
             context_BD = self._look(layers[-1][0][:, None], state.memory).squeeze(1)
         return replace(state, layers=layers, fed_BD=self._combine(layers[-1][0], context_BD))
 
-    def _unfed(self, gates_BTG: Tensor, state: DecoderState) -> Tensor:
+    def _unfed(self, gates_BTG: Tensor, state: RNNState) -> Tensor:
         """Luong's order without feeding: nothing seen enters a step, so all steps look at once."""
         layers, tops = state.layers, []
         for gates_BG in gates_BTG.unbind(1):

@@ -59,7 +59,7 @@ class TransformerConfig(BlockConfig):
 
 
 @dataclass(frozen=True)
-class DecoderState:
+class TransformerState:
     memory: tuple[Static, ...]
     lengths_B: Tensor
     past: tuple[Growing, ...] | None = None
@@ -125,7 +125,7 @@ class Transformer(nn.Module):
         memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), unpadded=unpadded)[0]
         return memory_BKD
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
+    def start(self, source_BK: Tensor, lengths_B: Tensor) -> TransformerState:
         states_BKD = self.encode(source_BK, lengths_B)
         memory = self.decoder.project_kv(states_BKD)
         fused_step = FusedStep.of(self.embed_target, self.decoder)
@@ -137,7 +137,7 @@ class Transformer(nn.Module):
         source = (
             None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
         )
-        return DecoderState(
+        return TransformerState(
             memory,
             lengths_B,
             None,
@@ -147,7 +147,7 @@ class Transformer(nn.Module):
             source,
         )
 
-    def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+    def step(self, last_B: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         if state.fused_step is not None and not state.fused_step.is_tapped:
             hidden_BD, past = state.fused_step(last_B, state.past, state.memory, state.memory_bias_B11K)
             return self._logits(hidden_BD, state), replace(state, past=past)
@@ -163,13 +163,15 @@ class Transformer(nn.Module):
         )
         return self._logits(hidden_B1D.squeeze(1), state), replace(state, past=past)
 
-    def _logits(self, hidden_BD: Tensor, state: DecoderState) -> Tensor:
+    def _logits(self, hidden_BD: Tensor, state: TransformerState) -> Tensor:
         logits_BV = (state.project or heads.OutputProjection(self.output_weight))(hidden_BD)
         if self.copying is None:
             return logits_BV
         return heads.mixed(logits_BV, self.copying(hidden_BD[:, None], state.source))
 
-    def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
+    def select(
+        self, state: TransformerState, rows_B: Tensor, sources_B: Tensor | None = None
+    ) -> TransformerState:
         past = None if state.past is None else tuple(cache.select(rows_B) for cache in state.past)
         if sources_B is None:
             return replace(state, past=past)

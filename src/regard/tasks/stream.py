@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from regard.layers import heads
-from regard.models.gpt import GPT, Reading
+from regard.models.gpt import GPT, GPTState
 from regard.tasks.pair import Pairs
 from regard.text.tokenizer import PAD
 
@@ -40,6 +40,6 @@ def joined(batch: Pairs) -> Tensor:
     return pad_sequence(texts, batch_first=True, padding_value=PAD)
 
 
-def start(model: GPT, batch: Pairs, max_length: int) -> Reading:
+def start(model: GPT, batch: Pairs, max_length: int) -> GPTState:
     """Before the first piece of the target; the first step reads the end of the source."""
     return model.start(batch.source_BK, batch.source_lengths_B, reach(max_length))
