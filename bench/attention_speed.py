@@ -4,7 +4,7 @@
 
 Each shape is a batch of about 2,048 tokens as training sees it, heads beside each other in memory as
 projections leave them. Prints milliseconds (median of interleaved repeats) and their ratio: the constants
-MAX_KEYS and MIN_ROWS of regard/attention/small_kernel.py come from here.
+MAX_KEYS and MIN_ROWS of regard/attention/cpu/small_kernel.py come from here.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.small_kernel import attend_few_keys
+from regard.attention.cpu.small_kernel import attend_few_keys
 
 Kernel = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 SHAPES = [

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.attention import small_kernel
+from regard.attention.cpu import small_kernel
 
 
 @pytest.fixture(autouse=True)

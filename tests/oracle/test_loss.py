@@ -1,4 +1,4 @@
-"""The loss that makes its own gradients in slices, against torch's cross-entropy and against differences."""
+"""The loss, fused and by its definition, against torch's cross-entropy and against differences."""
 
 import pytest
 import torch
@@ -7,9 +7,12 @@ from torch.nn import functional as F
 
 from regard.layers import heads
 from regard.layers.copying import Copied
+from regard.layers.cpu import cross_entropy
 from regard.layers.heads import HeadInput, smoothed_cross_entropy
 
 N, V, D, K = 13, 7, 5, 11
+
+pytestmark = pytest.mark.usefixtures("cpu_kernels")
 
 
 def made(*, bias: bool = True) -> list[Tensor]:
@@ -19,7 +22,7 @@ def made(*, bias: bool = True) -> list[Tensor]:
 
 @pytest.fixture(params=[1, 2, 5, N, N + 1], ids=lambda height: f"slices-of-{height}")
 def _height(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "SLICE_ELEMENTS", request.param * V + V // 2)
+    monkeypatch.setattr(cross_entropy, "SLICE_ELEMENTS", request.param * V + V // 2)
 
 
 @pytest.mark.usefixtures("_height")
@@ -38,7 +41,7 @@ def test_equals_torch(smoothing: float, bias: bool) -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_gradients_are_those_of_small_differences(smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "SLICE_ELEMENTS", 5 * V)
+    monkeypatch.setattr(cross_entropy, "SLICE_ELEMENTS", 5 * V)
     read = smoothed_cross_entropy(torch.randint(V, (N,)), smoothing)
     assert torch.autograd.gradcheck(lambda *given: read(HeadInput(*given))[0], made())
 

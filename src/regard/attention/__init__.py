@@ -2,12 +2,12 @@
 
 from regard.attention.cache import Growing, Static
 from regard.attention.core import attend
+from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask, causal, chunk, only_keys, padding, prefix, segments, window
 from regard.attention.multihead import Attention
 from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, sinusoid
 from regard.attention.score import Additive, Dot, General, ScaledDot, Score
 from regard.attention.tap import Replace, Site, Tap, Trace, sites, tapped
-from regard.attention.unpadded import Unpadded
 
 __all__ = [
     "FULL",

@@ -1,6 +1,6 @@
 """attend(): the only way to a softmax over keys that can be tapped.
 
-While nobody taps, the decoder steps of layers/fused_step.py call the fused kernel directly.
+While nobody taps, the decoder steps of layers/cpu/fused_step.py call the fused kernel directly.
 
 `attend` is fused when nobody taps and the score is a dot product: scaled_dot_product_attention or, for few
 keys on a CPU, `attend_few_keys`. Otherwise it is explicit. All give the same numbers. Inputs that a fused
@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from regard.attention.cpu.small_kernel import attend_few_keys, has_few_keys
 from regard.attention.mask import FULL, Mask, Rows
 from regard.attention.score import ScaledDot, Score
-from regard.attention.small_kernel import attend_few_keys, has_few_keys
 from regard.attention.tap import Tap
 
 Bias = Callable[[Rows], Tensor]

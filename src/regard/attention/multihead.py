@@ -12,11 +12,11 @@ from torch.nn import functional as F
 
 from regard.attention.cache import Growing, Static
 from regard.attention.core import Bias, attend
+from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask
 from regard.attention.position import ALiBi, RelativeBias, Rotary
 from regard.attention.score import ScaledDot, Score
 from regard.attention.tap import Site
-from regard.attention.unpadded import Unpadded
 from regard.linear import Linear, concat_weights
 
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from regard.attention import FULL, Growing, causal, only_keys
 from regard.layers import heads
 from regard.layers.block import BlockConfig, Position
+from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.feedforward import Activation
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
@@ -79,7 +80,7 @@ class GPTState:
     """The position of the next token."""
     reach: int
     past: tuple[Growing, ...] | None = None
-    project: heads.OutputProjection | None = None
+    project: OutputProjection | None = None
 
     def rows(self, rows_B: Tensor) -> "GPTState":
         return replace(
@@ -132,7 +133,7 @@ class GPT(nn.Module):
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
         keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
         state = GPTState(
-            last_B, tokens_BK, keep_BK, n_read_B, reach, project=heads.OutputProjection(self.output_weight)
+            last_B, tokens_BK, keep_BK, n_read_B, reach, project=OutputProjection(self.output_weight)
         )
         return replace(state, past=self._read(tokens_BK)) if tokens_BK.shape[1] else state
 
@@ -157,7 +158,7 @@ class GPT(nn.Module):
             positions_BT=positions_B1,
             past=state.past,
         )
-        project = state.project or heads.OutputProjection(self.output_weight)
+        project = state.project or OutputProjection(self.output_weight)
         return project(hidden_B1D.squeeze(1)), replace(state, past=past)
 
     def select(self, state: GPTState, rows_B: Tensor, sources_B: Tensor | None = None) -> GPTState:

@@ -21,6 +21,7 @@ from regard.attention import Additive, Attention, Dot, General, ScaledDot, Stati
 from regard.config import Config
 from regard.layers import heads
 from regard.layers.copying import Copyable, Copying
+from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.recurrent import CellKind, Cells, CellState, Recurrent
@@ -99,7 +100,7 @@ class RNNState:
     layers: tuple[CellState, ...]
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
-    project: heads.OutputProjection | None = None
+    project: OutputProjection | None = None
     source: Copyable | None = None
     """What can be copied."""
 
@@ -173,7 +174,7 @@ class RNNSeq2Seq(nn.Module):
         states = None if self.attention is None else self.attention.project_kv(self.dropout(states_BKD))
         memory = Memory(states, lengths_B, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
-        project = heads.OutputProjection(self.output_weight, self.output_bias)
+        project = OutputProjection(self.output_weight, self.output_bias)
         source = (
             None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
         )
@@ -183,12 +184,10 @@ class RNNSeq2Seq(nn.Module):
         last_B1 = last_B[:, None]
         gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
         state = self._advance(gates_BG, state)
-        logits_BV = (state.project or heads.OutputProjection(self.output_weight, self.output_bias))(
-            state.fed_BD
-        )
+        logits_BV = (state.project or OutputProjection(self.output_weight, self.output_bias))(state.fed_BD)
         if self.copying is None:
             return logits_BV, state
-        return heads.mixed(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state
+        return heads.with_copies(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state
 
     def select(self, state: RNNState, rows_B: Tensor, sources_B: Tensor | None = None) -> RNNState:
         layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)

@@ -17,7 +17,8 @@ from regard.attention import Growing, Static, Unpadded, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
 from regard.layers.copying import Copyable, Copying
-from regard.layers.fused_step import FusedStep, padding_bias
+from regard.layers.cpu.fused_step import FusedStep, padding_bias
+from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.dims import Dims
@@ -67,7 +68,7 @@ class TransformerState:
     """Takes the steps, where it can."""
     memory_bias_B11K: Tensor | None = None
     """What it must know of the lengths."""
-    project: heads.OutputProjection | None = None
+    project: OutputProjection | None = None
     source: Copyable | None = None
     """What can be copied."""
 
@@ -143,7 +144,7 @@ class Transformer(nn.Module):
             None,
             fused_step,
             memory_bias,
-            heads.OutputProjection(self.output_weight),
+            OutputProjection(self.output_weight),
             source,
         )
 
@@ -164,10 +165,10 @@ class Transformer(nn.Module):
         return self._logits(hidden_B1D.squeeze(1), state), replace(state, past=past)
 
     def _logits(self, hidden_BD: Tensor, state: TransformerState) -> Tensor:
-        logits_BV = (state.project or heads.OutputProjection(self.output_weight))(hidden_BD)
+        logits_BV = (state.project or OutputProjection(self.output_weight))(hidden_BD)
         if self.copying is None:
             return logits_BV
-        return heads.mixed(logits_BV, self.copying(hidden_BD[:, None], state.source))
+        return heads.with_copies(logits_BV, self.copying(hidden_BD[:, None], state.source))
 
     def select(
         self, state: TransformerState, rows_B: Tensor, sources_B: Tensor | None = None

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from regard.attention import Attention, Growing, Learned, ScaledDot, Sinusoidal, Static
 from regard.attention.tap import Site
 from regard.layers.block import Block
+from regard.layers.cpu import enabled
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.feedforward import FeedForward
@@ -124,7 +125,12 @@ class FusedStep:
     @classmethod
     def of(cls, embed: Embed, stack: Stack) -> "FusedStep | None":
         modules = (*embed.modules(), *stack.modules())
-        if stack.training or torch.compiler.is_compiling() or not all(map(_is_unchanged, modules)):
+        if (
+            not enabled()
+            or stack.training
+            or torch.compiler.is_compiling()
+            or not all(map(_is_unchanged, modules))
+        ):
             return None
         return cls(embed, stack)
 

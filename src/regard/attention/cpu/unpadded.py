@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.attention.cpu import enabled
+
 MAX_REAL_SHARE = 0.95
 """The share of real positions up to which leaving out the others saves more than moving rows costs."""
 
@@ -24,7 +26,7 @@ class Unpadded:
     @classmethod
     def of(cls, lengths_B: Tensor, n_places: int) -> "Unpadded | None":
         """None where it is not worth it, or would keep an accelerator waiting for the number of positions."""
-        if lengths_B.device.type != "cpu" or torch.compiler.is_compiling():
+        if not enabled() or lengths_B.device.type != "cpu" or torch.compiler.is_compiling():
             return None
         share = float(lengths_B.sum()) / (len(lengths_B) * n_places)
         return cls(lengths_B, n_places) if share < MAX_REAL_SHARE else None

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Trace, tapped
-from regard.layers.fused_step import FIRST_POSITIONS
+from regard.layers.cpu.fused_step import FIRST_POSITIONS
 from regard.linear import Linear
 from regard.models import Dims, Transformer, TransformerConfig
 

@@ -11,13 +11,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from regard.attention.cpu import enabled
+
 MAX_KEYS, MIN_ROWS = 32, 1024
 """Where this is the faster way, forward and backward (bench/attention_speed.py)."""
 
 
 def has_few_keys(q_BHQE: Tensor, n_keys: int) -> bool:
     rows = q_BHQE.shape[0] * q_BHQE.shape[2]
-    return n_keys <= MAX_KEYS and rows >= MIN_ROWS and q_BHQE.device.type == "cpu"
+    return enabled() and n_keys <= MAX_KEYS and rows >= MIN_ROWS and q_BHQE.device.type == "cpu"
 
 
 def attend_few_keys(

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from regard.layers.heads import HeadInput, OutputProjection, logits
+from regard.layers.cpu.output_projection import OutputProjection
+from regard.layers.heads import HeadInput, logits
 
 
 @pytest.mark.parametrize("rows", [1, 3, 64])
