@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check check-js format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve soak clean
+.PHONY: install install-browser demo test check check-js format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve same-as same-speed soak clean
 
 install: $(VENV)/.installed
 
@@ -71,6 +71,12 @@ bench-decode: install
 
 bench-serve: install install-browser
 	$(BIN)/python bench/serve_load.py
+
+# Whether every number is the same as at the commit REV, to the bit. CASES is smoke, all, or names with commas between.
+CASES ?= smoke
+JOBS ?= 2
+same-as: install
+	$(BIN)/python bench/same_as.py $(REV) --cases '$(CASES)' --jobs $(JOBS)
 
 # Hundreds of real kills, at random moments and at every named moment of a save; thousands of batches mixed at random;
 # every kind of model as ONNX graphs.

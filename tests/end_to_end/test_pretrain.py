@@ -14,7 +14,7 @@ from berts import written
 from regard.api.trained import Trained
 from regard.check import examine
 from regard.errors import CheckpointError, DataError, RecipeError
-from regard.files.source import rows_of
+from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import settled
 from regard.models.classifier import WordsEncoderConfig

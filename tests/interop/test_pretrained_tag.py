@@ -9,7 +9,7 @@ import torch
 import regard
 from berts import PIECES, fine_tuning, their_tokenizer, written
 from regard.errors import RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.models import Tagger, TaggerConfig
 from regard.models.layer_depth import layer_depth

@@ -8,10 +8,11 @@ import pytest
 import regard
 from regard.data import examples
 from regard.files import fingerprint
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.recipe import Recipe
 from regard.runs import corpus
-from regard.runs.corpus import hold_out, hold_out_every
+from itertools import repeat
+from regard.data.splits import Every
 from regard.runs.prepare import prepare
 from tiny import translating
 
@@ -102,10 +103,11 @@ def test_a_file_is_summed_again_only_when_it_has_changed(
 
 
 def test_not_more_is_held_out_than_is_needed() -> None:
-    assert [hold_out_every(n) for n in (19, 40_000, 40_001, 10_000_000)] == [20, 20, 21, 5000]
-    rows = [Row({}, "f", n) for n in range(1, 61)]
-    assert [row.line for row in hold_out(rows)] == [20, 40, 60]
-    assert len(rows) == 57
+    row = Row({}, "f", 1)
+    assert [Every().border(repeat(row, n)) for n in (19, 40_000, 40_001, 100_000)] == [20, 20, 21, 50]
+    rows, held_out = [Row({}, "f", n) for n in range(1, 61)], list[Row]()
+    assert len(list(Every().split(Every().border(rows), rows, held_out))) == 57
+    assert [row.line for row in held_out] == [20, 40, 60]
 
 
 def test_resuming_reads_no_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_what_is_saved_is_a_plain_model_that_answers_as_it_was_trained(tmp_path:
     with prepare(given) as run:
         for _ in run.events():
             pass
-        texts = run.training.task.encode([regard.files.source.Row({"text": text}, "x", 1) for text in TEXTS])
+        texts = run.training.task.encode([regard.files.row.Row({"text": text}, "x", 1) for text in TEXTS])
         expected = run.training.task.predict(run.training.model.eval(), run.training.task.collate(texts))
     saved = regard.load(tmp_path / "run", device="cpu")
     assert not any(PART in name for name in saved.model.state_dict())

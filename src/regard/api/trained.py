@@ -19,9 +19,7 @@ from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.files.columns import Column
-from regard.files.dialogue import Turns
-from regard.files.lists import Lists
-from regard.files.source import Asked, Row, read_rows, rows_of, several
+from regard.files.row import Asked, Row, rows_of, several
 from regard.interop.ct2_engine import BUILTIN, Engines
 from regard.interop.export import Report, export
 from regard.metrics.resample import Difference, Weighable, differences, intervals
@@ -31,7 +29,7 @@ from regard.models.meta import max_tokens
 from regard.recipe import DataConfig, Recipe, laid_out
 from regard.runs.prepare import is_finished, pick_device, prepare
 from regard.runs.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig, Writing, longest, reading, records
+from regard.tasks import AnyTask, TaskConfig, Writing, task_rows
 from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
@@ -90,7 +88,7 @@ class Trained:
     data: DataConfig | None = None
     """Of the run that it comes from, if it does: how such files are laid out."""
 
-    def predict(self, texts: Asked | Iterable[Asked], *, tell: Tell[Any] = untold, **decode: Any) -> Any:
+    def predict(self, texts: Asked | Iterable[Asked], *, tell: Tell = untold, **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
 
         A task with several inputs takes a mapping for each: {"question": …, "context": …}.
@@ -108,7 +106,7 @@ class Trained:
         return self._stream(texts, 1, decode)
 
     def _stream(
-        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell[Any] = untold
+        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell = untold
     ) -> Iterator[Any]:
         task = self._searching(decode)
         fast, _ = self.engines.pick(task)
@@ -125,7 +123,7 @@ class Trained:
             else:
                 yield from self._answers(task, task.encode(rows), told)
 
-    def _answers(self, task: AnyTask, examples: Sequence[Any], tell: Tell[Any] = untold) -> list[Any]:
+    def _answers(self, task: AnyTask, examples: Sequence[Any], tell: Tell = untold) -> list[Any]:
         """In their order; but the batches of short ones come first, as they keep the others waiting least."""
         answers: dict[int, Any] = {}
         with evaluating(self.model):
@@ -134,11 +132,6 @@ class Trained:
                 batch = task.collate([examples[i] for i in indices]).to(self.device)
                 answers |= zip(indices, task.predict(self.model, batch, among(indices, tell)), strict=True)
         return [answers[i] for i in range(len(examples))]
-
-    @property
-    def records(self) -> Turns | Lists | None:
-        """What is no text in records that are answered, and how it stands there."""
-        return records(self.task_config)
 
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""
@@ -193,7 +186,7 @@ class Trained:
         files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
         data = self.data if files else None
         roles, encoding = laid_out(data, next(iter(files), ""), task.roles, columns, encoding)
-        rows = read_rows(files, roles, encoding=encoding, by=reading(self.task_config))
+        rows = task_rows(self.task_config, files, roles, encoding=encoding)
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally)
@@ -289,7 +282,7 @@ def _alike(other: Path, folder: Path, task: AnyTask, task_config: TaskConfig) ->
                 f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
                 "trained on the same data with the same tokenizer (and another seed or other sizes)"
             )
-    most, needed = max_tokens(config), longest(task_config, config)
+    most, needed = max_tokens(config), task_config.longest(config)
     if most is not None and most <= needed:
         raise RunError(
             f"{other}: has {most} positions, but texts of {folder} may have {needed} pieces and an end; "

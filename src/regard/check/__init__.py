@@ -12,21 +12,21 @@ from regard.check import pieces
 from regard.check.cost import Estimate, measured, too_big
 from regard.check.pieces import Histogram
 from regard.check.reading import read_all
-from regard.data.layout import layout, refuse_unfit
+from regard.data.splits import HELD_OUT
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop.pretrained import beginning, settled
 from regard.kinds import KINDS
 from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
-from regard.runs.corpus import CHOOSE, HELD_OUT, fitted
+from regard.runs.corpus import CHOOSE, fitted
 from regard.runs.prepare import assemble, least_memory, pick_device
-from regard.tasks import AnyTask, documents, wholes
+from regard.tasks import AnyTask
 from regard.training.config import TrainConfig
 
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
 
-READ = {None: "rows", "lines": "documents", "paragraphs": "documents", "files": "parts"}
+READ = {"lines": "documents", "paragraphs": "documents", "files": "parts"}
 """What is counted of the data, by what a document is; files are read in parts."""
 
 
@@ -79,14 +79,14 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     found = kind.examine(splits, recipe.task)
     findings += map(_held_out, found) if recipe.data.valid is None else found
     if not splits["valid"] and splits["train"]:
-        few = f"train: too few {wholes(recipe.task)} to hold one of {HELD_OUT} out for validation"
+        few = f"train: too few {recipe.task.hold_out.wholes} to hold one of {HELD_OUT} out for validation"
         findings.append(Finding("error", "no validation", f"{few}; add some, or give data.valid"))
     report = Report(
         rows={split: round(len(rows) / shares[split]) for split, rows in splits.items()},
         findings=(),
         labels=kind.counts(splits["train"]),
         counted=kind.counted,
-        read=READ[documents(recipe.task)],
+        read=_unit(recipe),
     )
     usable = [row for row in splits["train"] if kind.usable(row)]
     try:
@@ -112,6 +112,11 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     return replace(report, findings=tuple(sorted(findings, key=lambda one: order.index(one.severity))))
 
 
+def _unit(recipe: Recipe) -> str:
+    document = recipe.task.document
+    return "rows" if document is None else READ[document]
+
+
 def _estimate(
     recipe: Recipe,
     task: AnyTask,
@@ -124,10 +129,10 @@ def _estimate(
     tight = too_big(least_memory(recipe, task))
     if not tight:
         name = ", ".join(recipe.data.train)
-        examples = layout(task).of(task, train)
+        examples = task.layout.of(task, train)
         if not examples:
             raise DataError(f"{name}: no usable training examples")
-        refuse_unfit(examples, name)
+        examples.refuse_unfit(name)
         device = pick_device(recipe.train.device)
         training = assemble(recipe, task, examples, [], base / recipe.run, device)
         if not training.learns_by_steps:

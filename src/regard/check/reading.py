@@ -8,11 +8,10 @@ from pathlib import Path
 from regard.data.sample import sampled
 from regard.errors import DataError
 from regard.files.lines import expand, resolve
-from regard.files.source import Row, read_rows
+from regard.files.row import Row
 from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
-from regard.runs.corpus import hold_out
-from regard.tasks import documents, reading, together
+from regard.tasks import task_rows
 
 _VALUES = re.compile(r"""(?<=: )question [^:]*|'[^']*'|"[^"]*"|0x[0-9a-f]{2}|[\d,]+""")
 """What may differ between two faults of one sort."""
@@ -73,9 +72,9 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
             drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
             notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
-        by_end = documents(recipe.task) == "files"
-        kept = together(recipe.task)
-        rows["valid"] = hold_out(rows["train"], by_end=by_end, kept_together=kept)
+        hold_out, held_out = recipe.task.hold_out, list[Row]()
+        rows["train"] = list(hold_out.split(hold_out.border(rows["train"]), rows["train"], held_out))
+        rows["valid"] = held_out
         shares["valid"] = 1.0
     return rows, shares, faults.findings() + notes
 
@@ -97,12 +96,12 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
     def found() -> Iterator[Row]:
         nonlocal total
         try:
-            for row in read_rows(
+            for row in task_rows(
+                recipe.task,
                 files,
                 recipe.columns(),
                 encoding=recipe.data.encoding,
                 base=base,
-                by=reading(recipe.task),
                 refuse=faults.note,
             ):
                 total += 1

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.files.source import rows_of
+from regard.files.row import rows_of
 from regard.interop.hf import library, loaded, quietly
 from regard.interop.parity import Answer
 from regard.interop.searching import PLAINLY

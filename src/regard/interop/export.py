@@ -12,7 +12,7 @@ from torch import nn
 
 from regard import durable
 from regard.errors import RunError
-from regard.files.source import Asked, rows_of
+from regard.files.row import Asked, rows_of
 from regard.interop import continuing
 from regard.interop.parity import ENOUGH, Answer, Comparison, Report, Tick, compare, require
 from regard.interop.searching import unsaid

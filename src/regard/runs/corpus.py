@@ -14,18 +14,16 @@ from typing import Any
 
 from regard.data import examples
 from regard.data.examples import Examples
-from regard.data.layout import layout, refuse_unfit, scored
-from regard.files.source import Row, read_rows
+from regard.data.layout import scored
+from regard.data.splits import HELD_OUT
+from regard.files.read import read_rows
+from regard.files.row import Row
 from regard.text.tokenizer import Tokenizer
 from regard.errors import DataError
 from regard.runs.lock import turn
 from regard.recipe import Recipe
-from regard.tasks import TASKS, AnyTask, documents, reading, together, wholes
+from regard.tasks import TASKS, AnyTask, task_rows
 
-HELD_OUT = 20
-"""Without validation data, every 20th training row is held out,"""
-MOST_HELD_OUT = 2000
-"""but no more than this."""
 CHOOSE = "held out of train for validation; to choose what is, give data.valid"
 """What can be done where just that row will not do, such as the only one with its label."""
 
@@ -47,31 +45,25 @@ class Corpus:
     def rows(self, split: str) -> Iterator[Row]:
         """As they are in the files."""
         data = self.recipe.data
-        return read_rows(
+        return task_rows(
+            self.recipe.task,
             getattr(data, split),
             self.recipe.columns(),
             encoding=data.encoding,
             base=self.base,
-            by=reading(self.recipe.task),
         )
 
     @cached_property
-    def before_end(self) -> int:
-        """How many characters of a text are learnt from, where its end is held out."""
-        return examples.before_end(self.rows("train"))
+    def border(self) -> int:
+        """Where training rows end and held-out ones begin."""
+        return self.recipe.task.hold_out.border(self.rows("train"))
 
-    def learnt(self, kept_back: list[Row]) -> Iterator[Row]:
-        """The training rows but those that are held out for validation, which go to `kept_back`."""
-        if self.recipe.data.valid is None and documents(self.recipe.task) == "files":
-            return examples.without_end(self.before_end, self.rows("train"), kept_back)
-        return examples.without_every(self.every, self.rows("train"), kept_back, together(self.recipe.task))
-
-    @cached_property
-    def every(self) -> int | None:
-        """Which training rows are held out for validation."""
+    def learnt(self, held_out: list[Row]) -> Iterator[Row]:
+        """The training rows but those that are held out for validation, which go to `held_out`."""
+        rows = self.rows("train")
         if self.recipe.data.valid is not None:
-            return None
-        return hold_out_every(_count(self.rows("train"), together(self.recipe.task)))
+            return rows
+        return self.recipe.task.hold_out.split(self.border, rows, held_out)
 
     def fit(self, tokenizer: Tokenizer | None = None) -> AnyTask:
         """The task with its labels and its vocabulary, learnt from the training rows unless given."""
@@ -91,14 +83,14 @@ class Corpus:
         folder = self.cache / _key(self.recipe, identity)
         self.cache.mkdir(parents=True, exist_ok=True)
         with turn(self.cache / f"{folder.name}.lock"):
-            found, name = layout(task).open(task, folder), ", ".join(self.recipe.data.train)
+            found, name = task.layout.open(task, folder), ", ".join(self.recipe.data.train)
             if found is None:
                 kept_back: list[Row] = []
                 rows = self.learnt(kept_back)
                 examples.write(task, rows, folder, name=name, kept_back=kept_back, tick=tick)
-                found = layout(task).open(task, folder)
+                found = task.layout.open(task, folder)
         assert found is not None
-        refuse_unfit(found, name)
+        found.refuse_unfit(name)
         return found, folder
 
     def held_out(self, task: AnyTask, folder: Path) -> Sequence[Any]:
@@ -109,7 +101,7 @@ class Corpus:
                 return scored(task, held, files)
             except DataError as error:
                 raise DataError(f"{error} ({CHOOSE})") from error
-        needed = f"{HELD_OUT} {wholes(self.recipe.task)} are needed to hold one out"
+        needed = f"{HELD_OUT} {self.recipe.task.hold_out.wholes} are needed to hold one out"
         raise DataError(f"{files}: no usable examples for valid; {needed}, or give data.valid")
 
 
@@ -119,26 +111,6 @@ def fitted(recipe: Recipe, rows: Iterable[Row], tokenizer: Tokenizer | None = No
     given = {} if tokenizer is None else {"tokenizer": tokenizer}
     task: AnyTask = kind.fit(recipe.task, rows, **given)
     return task
-
-
-def hold_out_every(n: int) -> int:
-    return max(HELD_OUT, -(-n // MOST_HELD_OUT))
-
-
-def _count(rows: Iterable[Row], kept_together: str | None) -> int:
-    """Of what is held out as a whole: rows, documents, contexts."""
-    return max((number for number, _ in examples.numbered(rows, kept_together)), default=0)
-
-
-def hold_out(train_rows: list[Row], *, by_end: bool = False, kept_together: str | None = None) -> list[Row]:
-    """Takes the rows for validation out of the training rows."""
-    held: list[Row] = []
-    if by_end:
-        train_rows[:] = examples.without_end(examples.before_end(train_rows), train_rows, held)
-    else:
-        n = hold_out_every(_count(train_rows, kept_together))
-        train_rows[:] = examples.without_every(n, train_rows, held, kept_together)
-    return held
 
 
 def _key(recipe: Recipe, identity: dict[str, Any]) -> str:

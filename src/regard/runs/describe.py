@@ -30,7 +30,7 @@ def describe(folder: Path) -> dict[str, Any]:
         "vocabulary": {role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},
         "labels": list(getattr(task, "labels", ())),
         "data": None if recipe is None else recipe.data.model_dump(mode="json"),
-        "training": metrics if finished else progress(folder / "metrics.jsonl", task.metric),
+        "training": metrics if finished else progress(folder / "metrics.jsonl", task.metric.name),
         "files": {str(path.relative_to(folder)): path.stat().st_size for path in _files(folder)},
     }
 

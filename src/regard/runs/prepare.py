@@ -29,7 +29,6 @@ from regard.interop.pretrained import Found, begin, beginning, settled
 from regard.runs.corpus import Corpus
 from regard.data.examples import Examples
 from regard.files.fingerprint import fingerprints
-from regard.data.layout import layout
 from regard.data.paired import Paired
 from regard.errors import DataError, RecipeError, RunError
 from regard.runs.lock import NAME as LOCK
@@ -199,7 +198,7 @@ def prepare(
             task = kind.load(recipe.task, folder / "task")
             scored = corpus.scored(task) if ranks.shard else {}
             valid = scored.get("valid") or (corpus.held_out(task, place) if ranks.shard else [])
-            found = layout(task).open(task, place)
+            found = task.layout.open(task, place)
             if found is None:
                 raise DataError(
                     f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"

@@ -23,7 +23,8 @@ from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import Dims, ModelConfig
 from regard.models.meta import build_meta, max_tokens
 from regard.text.plain import finite
-from regard.tasks import TASKS, AnyTask, TaskConfig, asked, longest
+from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.tasks.task import typed
 from regard.training.checkpoint import load_weights
 
 FORMAT_VERSION = 1
@@ -96,7 +97,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
     most = max_tokens(model_config)
-    needed = longest(task_config, model_config)
+    needed = task_config.longest(model_config)
     if most is not None and most <= needed:
         raise CheckpointError(
             f"{folder / 'config.json'}: damaged, its model has {most} positions, but texts may have "
@@ -188,8 +189,8 @@ def model_card(
         f"{n_parameters:,} parameters. {made} with regard {__version__}. Use it:",
         "",
         "```",
-        f"regard predict THIS_FOLDER {asked(task_config.kind)}",
-        f"regard explain THIS_FOLDER {asked(task_config.kind)}",
+        f"regard predict THIS_FOLDER {typed(TASKS[task_config.kind])}",
+        f"regard explain THIS_FOLDER {typed(TASKS[task_config.kind])}",
         "```",
         "",
         "## Scores",

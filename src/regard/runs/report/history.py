@@ -59,6 +59,12 @@ class History:
         return names[0] if names else ""
 
     @property
+    def best(self) -> float | None:
+        """The score of the best validation so far, as training judged it."""
+        judged = [e["metrics"].get(self.metric) for e in self.validations if e.get("best")]
+        return judged[-1] if judged else None
+
+    @property
     def step(self) -> int:
         return max((entry["step"] for entry in (*self.steps, *self.validations)), default=0)
 

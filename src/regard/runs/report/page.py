@@ -89,8 +89,7 @@ def _tiles(history: History) -> str:
     """The scores of the finished model, or the best so far."""
     scores = history.model.get("scores") or {}
     if not scores and history.metric:
-        best = max(value for _, value in history.validated(history.metric))
-        scores = {"valid": {history.metric: best}}
+        scores = {"valid": {history.metric: history.best}}
     sure = history.model.get("intervals") or {}
     tiles = [
         f'<div class="tile"><b>{value:.2f}</b><span>{_plain(f"{name} · {split}")}</span>'

@@ -1,0 +1,162 @@
+"""All that `make same-as` asks of regard, once for each side, so that a change of the API is mended here.
+
+`Old` speaks to the revision that is compared with and stays as it is; what it says is part of the key of the
+cached baseline. `New` is the work tree: override here what has another name there. Nothing of regard is
+imported before a method is called, so that the caller can choose the tree.
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ANSWERS = (
+    *("text", "ids", "score", "steps", "others", "probability", "probabilities", "labels", "tags", "places"),
+    *("spans", "start", "end", "windows", "window", "ends", "blanks", "candidates", "cut"),
+)
+"""What answers may have, by the names that the facts go by."""
+
+
+class Old:
+    """The API of the revision that the work tree is compared with."""
+
+    def train(self, recipe: dict[str, Any]) -> Any:
+        import regard
+
+        return regard.train(regard.Recipe.parse(recipe), quiet=True)
+
+    def train_until(self, recipe: dict[str, Any], step: int) -> None:
+        """Train, and stop after this step as if a signal had come."""
+        import regard
+        from regard.runs.prepare import prepare
+        from regard.training.events import Step
+        from regard.training.stopping import Interrupted, Stop
+
+        stop = Stop()
+        try:
+            with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
+                for event in run.events():
+                    if isinstance(event, Step) and event.step == step:
+                        stop.heard = signal.SIGINT
+        except Interrupted:
+            return
+        raise AssertionError(f"the training did not stop after step {step}")
+
+    def load(self, *runs: Path, **settings: Any) -> Any:
+        import regard
+
+        return regard.load(*runs, device="cpu", **settings)
+
+    def predict(self, trained: Any, asked: list[Any], search: dict[str, Any]) -> list[Any]:
+        return list(trained.predict(asked, **search))
+
+    def attribute(self, answer: Any, name: str) -> Any:
+        """What an answer has under a name of `ANSWERS`; None where it has nothing."""
+        return getattr(answer, name, None)
+
+    def said(self, answer: Any) -> Any:
+        """The answer as JSON tells it."""
+        return answer.to_json()
+
+    def follow(self, trained: Any, asked: Any) -> list[str]:
+        """What is heard of an answer while it is searched for."""
+        return list(trained.follow(asked))
+
+    def beams(self, trained: Any, asked: Any) -> list[dict[str, Any]]:
+        """Every beginning that a search considered."""
+        found: list[dict[str, Any]] = trained.beams(asked).to_json()["beginnings"]
+        return found
+
+    def embed(self, run: Path, texts: list[str]) -> Any:
+        """A vector for each text."""
+        import regard
+
+        return regard.Embedder.load(run, device="cpu")(texts)
+
+    def relate(self, run: Path, tagger: Path, texts: list[str]) -> list[Any]:
+        """Entities and relations of raw texts."""
+        import regard
+
+        related = regard.Relations.load(run, tagger, device="cpu")
+        return [found.to_json() for found in related.stream(texts)]
+
+    def export(self, trained: Any, folder: Path, to: str, asked: list[Any]) -> dict[str, Any]:
+        """Write a folder for another engine; how far the two agree."""
+        found = trained.export(folder, to, asked)
+        names = ("engine", "n_inputs", "n_compared", "identical", "difference", "notes")
+        return {name: getattr(found, name) for name in names}
+
+    def import_(self, folder: Path, out: Path) -> str | None:
+        """Make a folder of Hugging Face one of regard's; the task it answers, if any."""
+        from regard.importing import import_folder
+
+        return import_folder(folder, out)
+
+    def server(self, run: Path) -> list[str]:
+        """The command that serves a run on a free port and says where."""
+        return [sys.executable, "-m", "regard", "serve", str(run), "--port", "0"]
+
+    def evaluate(
+        self, trained: Any, files: list[str], columns: dict[str, Any] | None, search: dict[str, Any]
+    ) -> dict[str, Any]:
+        found = trained.evaluate(files, columns, **search)
+        return {
+            "metrics": found.metrics,
+            "by kind": found.by_kind,
+            "intervals": found.intervals,
+            "signatures": found.signatures,
+            "examples": found.n_examples,
+        }
+
+    def explain(self, trained: Any, asked: Any) -> dict[str, Any]:
+        """Maps (title, axes, what it holds, weights), the output, the trust, the title of the main map."""
+        found = trained.explain(asked)
+        maps = [
+            {
+                "title": one.title,
+                "holds": one.holds,
+                "rows": [one.rows.name, *one.rows.labels],
+                "columns": [one.columns.name, *one.columns.labels],
+                "weights": one.weights_HQK,
+            }
+            for one in found.maps
+        ]
+        trust = found.trust and [found.trust.sentence, found.trust.score, found.trust.in_chinese]
+        return {
+            "maps": maps,
+            "output": found.output,
+            "trust": trust,
+            "main": found.map(found.main).title,
+        }
+
+    def tensors(self, trained: Any) -> dict[str, Any]:
+        """The model's weights."""
+        return dict(trained.model.state_dict())
+
+    def checkpoints(self, run: Path) -> Iterator[Path]:
+        """The files of tensors that a training could go on with: weights, moments, averages."""
+        yield from sorted((run / "checkpoints").rglob("*.safetensors"))
+
+    def journal(self, run: Path) -> list[dict[str, Any]]:
+        """What the training said, each entry with its `event`: step, evaluated, skipped …"""
+        lines = (run / "metrics.jsonl").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def vocabulary(self, run: Path) -> Iterator[Any]:
+        """What the data decided (pieces, labels, tags), as the JSON that is kept of it, without names."""
+        for path in sorted((run / "task").rglob("*.json")):
+            yield json.loads(path.read_text("utf-8"))
+
+    def scores(self, run: Path) -> dict[str, Any]:
+        """What the run measured at its end."""
+        told = json.loads((run / "model" / "metrics.json").read_text("utf-8"))
+        return {name: told[name] for name in ("scores", "intervals", "signatures")}
+
+
+class New(Old):
+    """The work tree; what it calls otherwise than `Old` is overridden here."""
+
+
+SIDES: dict[str, type[Old]] = {"old": Old, "new": New}
