@@ -21,7 +21,7 @@ from regard.linear import Linear, concat_weights
 
 
 class Attention(Site):
-    """`n_kv_heads` < `n_heads` is grouped-query attention, 1 is multi-query attention."""
+    """Multi-head attention; `n_kv_heads` < `n_heads` is grouped-query attention, 1 is multi-query."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Attention(Site):
     ) -> Growing:
         """The keys and values of a memory, for use now and later.
 
-        Positions are 0, 1, 2 … unless given; what is to be appended to an earlier memory must give them.
+        Positions are 0, 1, 2 … unless given; they must be given if the result is appended to a cache.
         """
         k_BKD, v_BKD = _project(memory_BKD, (self.k, self.v), unpadded)
         return self._split_kv(k_BKD, v_BKD, positions_BK)
@@ -79,7 +79,7 @@ class Attention(Site):
         mask: Mask = FULL,
         positions_BQ: Tensor | None = None,
     ) -> Tensor:
-        """Attend from x to `memory`, or to x itself when there is none.
+        """Attends from x to `memory`, or to x itself when there is none.
 
         A memory may have fewer rows than x: then its rows are sources and x holds their beams, one query
         each. They are laid side by side as queries of one source, so no key is ever copied per beam.
@@ -107,11 +107,11 @@ class Attention(Site):
         positions_BT: Tensor | None = None,
         unpadded: Unpadded | None = None,
     ) -> tuple[Tensor, Growing]:
-        """Attend from x to itself and to its past; with it, all keys and values so far."""
+        """Attends from x to itself and to its past; returns the output and all keys and values so far."""
         q_BTD, k_BTD, v_BTD = _project(x_BTD, (self.q, self.k, self.v), unpadded)
         new = self._split_kv(k_BTD, v_BTD, positions_BT)
-        own = new if past is None else past.append(new)
-        return self._attend(q_BTD, own, mask, positions_BT, unpadded), own
+        cache = new if past is None else past.append(new)
+        return self._attend(q_BTD, cache, mask, positions_BT, unpadded), cache
 
     def _attend(
         self,
@@ -154,14 +154,17 @@ class Attention(Site):
 def _project(
     x_BTD: Tensor, maps: Sequence[Linear | None], unpadded: Unpadded | None = None
 ) -> tuple[Tensor, ...]:
-    """What each map makes of x, pad out if x is unpadded; what has no map is x itself."""
+    """The projections of x, padded if x is unpadded; without a map, x itself.
+
+    Maps without adapters or hooks are one product.
+    """
     bare = [part for part in maps if part is not None and part.is_bare]
     if len(bare) < len(maps):
-        made = [x_BTD if part is None else part(x_BTD) for part in maps]
-        return tuple(made if unpadded is None else map(unpadded.pad, made))
-    made_BTD = F.linear(x_BTD, *concat_weights(bare))
-    made_BTD = made_BTD if unpadded is None else unpadded.pad(made_BTD)
-    return torch.split_with_sizes(made_BTD, [part.d_out for part in bare], dim=-1)
+        projected = [x_BTD if part is None else part(x_BTD) for part in maps]
+        return tuple(projected if unpadded is None else map(unpadded.pad, projected))
+    projected_BTD = F.linear(x_BTD, *concat_weights(bare))
+    projected_BTD = projected_BTD if unpadded is None else unpadded.pad(projected_BTD)
+    return torch.split_with_sizes(projected_BTD, [part.d_out for part in bare], dim=-1)
 
 
 def _split_heads(x_BTD: Tensor, n_heads: int) -> Tensor:
