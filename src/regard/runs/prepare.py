@@ -31,9 +31,9 @@ from regard.files.fingerprint import fingerprints
 from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
 from regard.metrics.resample import Weighable, intervals
 from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
-from regard.models.height import freeze, rates
+from regard.models.layer_depth import freeze, layer_rates
 from regard.models.lora import adapt, merged
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.recipe import Recipe
 from regard.runs import identity
 from regard.runs.corpus import Corpus
@@ -296,7 +296,7 @@ def set_aside_run(folder: Path) -> Path | None:
 
 def least_memory(recipe: Recipe, task: AnyTask) -> int:
     """Bytes that the parameters alone will need in training."""
-    parameters = outline(recipe.model, task.dims).parameters()
+    parameters = build_meta(recipe.model, task.dims).parameters()
     return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in parameters)
 
 
@@ -343,7 +343,7 @@ def assemble(
         device,
         d_model=recipe.model.d_model,
         ranks=ranks or Ranks(),
-        rates=rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
+        rates=layer_rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
     )
 
 

@@ -158,10 +158,10 @@ class Seq2Seq(Writing, Generic[Co]):
         )
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
     ) -> Tensor:
         """What `read` makes of the states that foretell the labels; without it, logits."""
-        reading = {} if read is None else {"read": read}
+        reading = {} if read is None else {"head": read}
         made: Tensor = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, **reading)
         return made
 
