@@ -33,7 +33,7 @@ sys.path[:0] = [str(BENCH)]
 from train_speed import OURS, PEERS, ask, install_peers, machine  # noqa: E402
 
 import regard  # noqa: E402
-from regard.files.source import Row  # noqa: E402
+from regard.files.read import Row  # noqa: E402
 from regard.metrics.relation import Relations  # noqa: E402
 from regard.metrics.spans import span_counts, span_scores  # noqa: E402
 from regard.runs.corpus import Corpus  # noqa: E402
@@ -93,9 +93,9 @@ def settled(options: argparse.Namespace, seed: int) -> regard.Recipe:
 
 def plain(row: Row) -> dict[str, Any]:
     """As the peer is told it."""
-    if "tags" in row.fields:
-        return {"words": row.fields["text"].split(" "), "tags": row.fields["tags"].split(" ")}
-    return row.fields
+    if "tags" in row.cells:
+        return {"words": row.cells["text"].split(" "), "tags": row.cells["tags"].split(" ")}
+    return row.cells
 
 
 def rows_of(recipe: regard.Recipe) -> dict[str, list[dict[str, Any]]]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import regard
 from regard.api.trained import Trained
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,

@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ ANSWERS = (
 class Old:
     """The API of the revision that the work tree is compared with."""
 
+    prepare_module = "regard.run"
+
     def train(self, recipe: dict[str, Any]) -> Any:
         import regard
 
@@ -29,13 +32,11 @@ class Old:
 
     def train_until(self, recipe: dict[str, Any], step: int) -> None:
         """Train, and stop after this step as if a signal had come."""
-        from regard.run import prepare
-
         import regard
         from regard.training.events import Step
         from regard.training.stopping import Interrupted, Stop
 
-        stop = Stop()
+        stop, prepare = Stop(), import_module(self.prepare_module).prepare
         try:
             with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
                 for event in run.events():
@@ -159,21 +160,7 @@ class Old:
 class New(Old):
     """The work tree; what it calls otherwise than `Old` is overridden here."""
 
-    def train_until(self, recipe: dict[str, Any], step: int) -> None:
-        import regard
-        from regard.runs.prepare import prepare
-        from regard.training.events import Step
-        from regard.training.stopping import Interrupted, Stop
-
-        stop = Stop()
-        try:
-            with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
-                for event in run.events():
-                    if isinstance(event, Step) and event.step == step:
-                        stop.received = signal.SIGINT
-        except Interrupted:
-            return
-        raise AssertionError(f"the training did not stop after step {step}")
+    prepare_module = "regard.runs.prepare"
 
     def import_(self, folder: Path, out: Path) -> str | None:
         from regard.interop.importing import import_folder

@@ -47,7 +47,7 @@ def test_vectors_are_theirs(tmp_path: Path, max_seq_length: int | None) -> None:
 def test_a_run_embeds_with_its_own_encoder(tmp_path: Path) -> None:
     trained = regard.train(classifying(tmp_path), quiet=True)
     found = regard.Embedder.load(tmp_path / "run", device="cpu")(["amber birch", "cedar"])
-    (example,) = trained.task.encode([regard.files.source.Row({"text": "amber birch"}, "x", 1)])
+    (example,) = trained.task.encode([regard.files.row.Row({"text": "amber birch"}, "x", 1)])
     batch = trained.task.collate([example])
     with torch.no_grad():
         states_1TD = trained.model.encoder(batch.tokens_BT, batch.lengths_B)

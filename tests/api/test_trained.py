@@ -18,7 +18,7 @@ from regard import durable
 from regard.api.trained import Trained
 from regard.attention import sites
 from regard.errors import DataError, RecipeError, RunError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.runs.prepare import prepare
 from regard.training.events import Saved
 from tiny import (

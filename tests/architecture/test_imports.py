@@ -36,10 +36,10 @@ MAY_IMPORT = {
     # what a problem means
     "tasks": "models layers.heads files text fields data metrics decode config errors",
     # what it means to everybody but its training
-    "kinds": "tasks files text data training.machine errors",
+    "kinds": "tasks fields files text data training.machine errors",
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task metrics.resample data text.plain durable config errors",
-    "explain": "tasks.task fields.axis files.source text decode.tree attention.tap errors",
+    "explain": "tasks.task fields.axis files.row text decode.tree attention.tap errors",
     # what joins them
     "recipe": "models tasks training.config files text data config errors",
     "runs.store": "models tasks training.checkpoint text durable errors __version__",
@@ -50,12 +50,12 @@ MAY_IMPORT = {
     "api": "recipe runs interop models layers tasks kinds.pairs metrics.resample decode training explain"
     " files data errors",
     "check": "recipe runs interop tasks kinds training files text data errors",
-    "init": "kinds files errors",
+    "init": "kinds tasks files errors",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode kinds files explain text config errors __version__",
-    "cli": "regard api runs check init kinds interop serve recipe tasks.task metrics.resample files text data"
-    " durable errors __version__ training explain attention.position",
+    "cli": "regard api runs check init kinds interop serve recipe tasks metrics.resample fields files text"
+    " data durable errors __version__ training explain attention.position",
     "__main__": "cli",
 }
 ONLY_TORCH = {"linear", "attention"}

@@ -10,7 +10,7 @@ import pytest
 from regard.check import Finding, Report, examine
 from regard.check.pieces import cut, histogram
 from regard.check.pieces import examine as examine_pieces
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.kinds import KINDS
 from regard.recipe import Recipe
 from regard.tasks import (

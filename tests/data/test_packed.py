@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from regard.data.batching import START, Order
-from regard.data.examples import Examples, write
+from regard.data.cache import Examples, write
 from regard.data.layout import scored
 from regard.data.packed import Packed
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.tasks import Classify, LanguageModel, LanguageModelConfig
 from regard.text.tokenizer import EOS
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.examples import write
+from regard.data.cache import write
 from regard.data.layout import scored
 from regard.data.paired import Paired
 from regard.data.splits import Every, closes
 from regard.errors import DataError
 from regard.files.documents import documents
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.tasks import Pretrain, PretrainConfig
 from regard.tasks.masked import DOES_NOT, FOLLOWS, NO_PAIR, Masked
 
@@ -146,7 +146,7 @@ def test_parts_are_held_out_together() -> None:
     rows = [Row({"text": text}, "a", 1) for text in ("a\n", "a", "b", "c\n", "c\n", "c", "d", "e", "f")]
     kept: list[Row] = []
     left = list(Every().split(3, rows, kept))
-    assert [row.fields["text"] for row in kept] == ["c\n", "c\n", "c", "f"]
+    assert [row.cells["text"] for row in kept] == ["c\n", "c\n", "c", "f"]
     assert len(left) == 5
 
 

@@ -18,7 +18,7 @@ from regard.check import examine
 from regard.cli import app
 from regard.cli.chat import Chat
 from regard.errors import DataError, RunError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.init.detect import sniff
 from regard.recipe import Recipe
 from regard.runs.corpus import Corpus

@@ -7,7 +7,8 @@ import pytest
 from regard.errors import DataError
 from regard.files.columns import Column
 from regard.files.conll import looks_like
-from regard.files.source import Row, read_rows, word_where
+from regard.files.read import read_rows, word_where
+from regard.files.row import Row
 
 
 def rows(path: Path, content: str, text: Column | None = None, tags: Column | None = None) -> list[Row]:
@@ -17,25 +18,25 @@ def rows(path: Path, content: str, text: Column | None = None, tags: Column | No
 
 def test_a_word_a_line_and_a_blank_line_between_sentences(tmp_path: Path) -> None:
     found = rows(tmp_path / "a.conll", "Anna NNP B-PER\nlives VBZ O\n\n\nshe PRP O")
-    assert [row.fields for row in found] == [
-        {"text": "Anna lives", "tags": "B-PER O"},
-        {"text": "she", "tags": "O"},
+    assert [row.cells for row in found] == [
+        {"text": ["Anna", "lives"], "tags": ["B-PER", "O"]},
+        {"text": ["she"], "tags": ["O"]},
     ]
     assert [row.line for row in found] == [1, 5]
     assert word_where(found[0], 1).endswith("a.conll:2")
     (first, _) = rows(tmp_path / "a.conll", "Anna NNP B-PER\nlives VBZ O\n\nshe PRP O\n", tags=2)
-    assert first.fields["tags"] == "NNP VBZ"
+    assert first.cells["tags"] == ["NNP", "VBZ"]
 
 
 def test_tabs_separate_cells_that_hold_spaces(tmp_path: Path) -> None:
     (found,) = rows(tmp_path / "a.bio", "New York\tB-LOC\n-DOCSTART- O\nis\tO\n")
-    assert found.fields == {"text": "New\u00a0York is", "tags": "B-LOC O"}
+    assert found.cells == {"text": ["New\u00a0York", "is"], "tags": ["B-LOC", "O"]}
 
 
 def test_other_white_space_is_of_a_word(tmp_path: Path) -> None:
     """A space that does not break, or an ideographic one, separates nothing."""
     (found,) = rows(tmp_path / "a.conll", "10\u00a0000  O\n\u3000 O\nzero\u200b B-PER\n")
-    assert found.fields == {"text": "10\u00a0000 \u00a0 zero\u200b", "tags": "O O B-PER"}
+    assert found.cells == {"text": ["10\u00a0000", "\u00a0", "zero\u200b"], "tags": ["O", "O", "B-PER"]}
 
 
 def test_the_universal_kind_has_comments_ranges_and_empty_nodes(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_the_universal_kind_has_comments_ranges_and_empty_nodes(tmp_path: Path) 
         "3\tgo\tgo\tVERB",
     ]
     (found,) = rows(tmp_path / "a.conllu", "\n".join(lines) + "\n")
-    assert found.fields == {"text": "Do n't go", "tags": "AUX PART VERB"}
+    assert found.cells == {"text": ["Do", "n't", "go"], "tags": ["AUX", "PART", "VERB"]}
     assert word_where(found, 1).endswith("a.conllu:3, word 2")
 
 

@@ -8,7 +8,7 @@ import pytest
 from regard.errors import DataError
 from regard.files import documents as module
 from regard.files.documents import By, documents, goes_on
-from regard.files.source import read_rows
+from regard.files.read import read_rows
 
 TEXT = "  First\n\tline\n\nsecond one\n \n\nthird\nof  three "
 
@@ -61,13 +61,13 @@ def test_files_are_read_as_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\r\n\r\n two\r\n", "utf-8")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress("三\n".encode()))
     (tmp_path / "c.tsv").write_text("author\tfour\nauthor\t five\n", "utf-8")
-    plain = list(read_rows(["*.txt*"], {"text": None}, base=tmp_path, by="files"))
-    assert [(row.fields["text"], row.file) for row in plain] == [("one\n\n two", "a.txt"), ("三", "b.txt.gz")]
-    rows = read_rows(["c.tsv"], {"text": 2}, base=tmp_path, by="files")
-    assert [row.fields["text"] for row in rows] == ["four", "five"], "a row of a table is one"
+    plain = list(read_rows(["*.txt*"], {"text": None}, base=tmp_path, documents="files"))
+    assert [(row.cells["text"], row.file) for row in plain] == [("one\n\n two", "a.txt"), ("三", "b.txt.gz")]
+    rows = read_rows(["c.tsv"], {"text": 2}, base=tmp_path, documents="files")
+    assert [row.cells["text"] for row in rows] == ["four", "five"], "a row of a table is one"
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("", "utf-8")
     with pytest.raises(DataError, match=r"a\.txt: is empty"):
-        list(read_rows(["a.txt"], {"text": None}, base=tmp_path, by="files"))
+        list(read_rows(["a.txt"], {"text": None}, base=tmp_path, documents="files"))

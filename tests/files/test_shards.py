@@ -11,16 +11,16 @@ import pytest
 from pyarrow.parquet import write_table
 
 from regard.errors import DataError
-from regard.files.dialogue import Turns
-from regard.files.source import read_rows
+from regard.files.read import read_rows
 from regard.init.detect import sniff
+from regard.tasks import DialogueConfig, task_rows
 
 PAIRS = [(f"a line {n}", f"eine zeile {n}") for n in range(23)]
 ROLES = {"source": None, "target": None}
 
 
 def fields(files: list[str], base: Path | None = None) -> list[tuple[str, str]]:
-    return [(row.fields["source"], row.fields["target"]) for row in read_rows(files, ROLES, base=base)]
+    return [(row.cells["source"], row.cells["target"]) for row in read_rows(files, ROLES, base=base)]
 
 
 def shard(folder: Path, side: int, n: int, packed: bool = False) -> None:
@@ -85,7 +85,7 @@ def parquet(tmp_path: Path) -> str:
 def test_parquet_gives_the_same_rows(parquet: str) -> None:
     assert fields([parquet]) == PAIRS
     rows = list(read_rows([parquet], {"text": "source", "label": "id"}))
-    assert rows[7].fields == {"text": "a line 7", "label": "7"}
+    assert rows[7].cells == {"text": "a line 7", "label": "7"}
     assert rows[7].where == f"{parquet}:8"
 
 
@@ -136,7 +136,7 @@ def test_what_is_no_turn_is_called_what_it_is(turns: object, said: str, tmp_path
     file = str(tmp_path / "a.parquet")
     write_table(pa.table({"turns": [turns]}), file)
     with pytest.raises(DataError, match=re.escape(f"{file}:1: {said}")):
-        list(read_rows([file], {"context": "turns", "reply": None}, by=Turns()))
+        list(task_rows(DialogueConfig(), [file], {"context": "turns", "reply": None}))
 
 
 def test_without_pyarrow_it_is_said_what_to_install(parquet: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,12 @@ import pytest
 from pyarrow import parquet
 
 from regard.errors import DataError
+from regard.fields.span import answer_places, first_answer
 from regard.files import squad
 from regard.files.columns import Column
-from regard.files.source import read_rows
+from regard.files.read import read_rows
 from regard.init.detect import sniff
+from regard.tasks import AnswerConfig, task_rows
 
 CONTEXT = "  The fog lies on the Rhine.\n"
 COLUMNS: dict[str, Column | None] = dict.fromkeys(squad.ROLES)
@@ -35,24 +37,19 @@ def written(folder: Path, *qas: Any, name: str = "train.json", **paragraph: Any)
 def test_answers_keep_their_places_and_contexts_their_space(tmp_path: Path, name: str) -> None:
     two = asks(("the Rhine", 18), ("Rhine", 22), ("the Rhine", 18))
     written(tmp_path, two, asks(id=8), asks(("fog", 6), is_impossible=True), name=name)
-    first, second, third = read_rows([name], COLUMNS, base=tmp_path)
-    assert first.fields == {
-        "question": "Where?",
-        "context": CONTEXT,
-        "answer": "the Rhine",
-        squad.PLACES: "18:27 22:27",
-    }
+    first, second, third = task_rows(AnswerConfig(), [name], COLUMNS, base=tmp_path)
+    assert (first.cells["question"], first.cells["context"]) == ("Where?", CONTEXT)
     assert first.where == f"{name}:q7"
-    assert (second.id, second.line, second.fields["answer"]) == ("8", 2, "")
-    assert third.fields[squad.PLACES] == "", "v2 lists plausible answers to questions that have none"
-    assert squad.places(first.fields) == [(18, 27), (22, 27)]
+    assert (second.id, second.line, answer_places(second)) == ("8", 2, [])
+    assert answer_places(third) == [], "v2 lists plausible answers to questions that have none"
+    assert answer_places(first) == [(18, 27), (22, 27)]
 
 
 def test_only_what_is_wanted(tmp_path: Path) -> None:
     written(tmp_path, asks(("fog", 6)))
     wanted: dict[str, Column | None] = {"question": None, "context": None}
     (row,) = read_rows(["train.json"], wanted, base=tmp_path)
-    assert list(row.fields) == ["question", "context"]
+    assert list(row.cells) == ["question", "context"]
     written(tmp_path, asks(("fog", 3)))
     assert len(list(read_rows(["train.json"], wanted, base=tmp_path))) == 1, "its answer is not looked at"
 
@@ -74,7 +71,7 @@ def test_only_what_is_wanted(tmp_path: Path) -> None:
         (asks(("fog", True)), 'question q7: an answer needs a "text" and the number'),
         (asks(("fog", 10**4000)), 'question q7: an answer needs a "text" and the number'),
         (asks(question=3), 'question q7: has no "question" that is a text'),
-        (asks(question="a\0"), "question q7: its question holds a NUL"),
+        (asks(question="a\0"), "question q7: its question holds an escaped NUL"),
         (asks(answers={}), 'question q7: its "answers" are not a list'),
         ("Where?", 'question article 1, paragraph 1, question 2: has no "question"'),
         (asks(("fog", 5), id="q\x1b7"), "question q7: the answer"),
@@ -83,11 +80,11 @@ def test_only_what_is_wanted(tmp_path: Path) -> None:
 def test_a_bad_question_is_refused_by_its_id(tmp_path: Path, one: Any, said: str) -> None:
     written(tmp_path, asks(("fog", 6), id="good"), one, asks(("fog", 6), id="after"))
     with pytest.raises(DataError) as refused:
-        list(read_rows(["train.json"], COLUMNS, base=tmp_path))
+        list(task_rows(AnswerConfig(), ["train.json"], COLUMNS, base=tmp_path))
     assert str(refused.value).startswith("train.json: question ")
     assert said in str(refused.value)
     faults: list[DataError] = []
-    rows = list(read_rows(["train.json"], COLUMNS, base=tmp_path, refuse=faults.append))
+    rows = list(task_rows(AnswerConfig(), ["train.json"], COLUMNS, base=tmp_path, refuse=faults.append))
     assert [row.id for row in rows] == ["good", "after"]
     assert len(faults) == 1
 
@@ -114,7 +111,7 @@ def test_a_bad_question_is_refused_by_its_id(tmp_path: Path, one: Any, said: str
 def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "train.json").write_bytes(content)
     with pytest.raises(DataError, match=r"train\.json: ") as refused:
-        list(read_rows(["train.json"], COLUMNS, base=tmp_path))
+        list(task_rows(AnswerConfig(), ["train.json"], COLUMNS, base=tmp_path))
     assert said in str(refused.value)
 
 
@@ -122,10 +119,10 @@ def test_size_is_bounded_also_of_what_is_compressed(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(squad, "MAX_BYTES", 1000)
     (tmp_path / "train.json.gz").write_bytes(gzip.compress(b" " * 1001, mtime=0))
     with pytest.raises(DataError, match="more than 1,000 bytes of JSON; give several smaller files"):
-        list(read_rows(["train.json.gz"], COLUMNS, base=tmp_path))
+        list(task_rows(AnswerConfig(), ["train.json.gz"], COLUMNS, base=tmp_path))
     (tmp_path / "train.json.gz").write_bytes(gzip.compress(b" " * 50, mtime=0)[:-4])
     with pytest.raises(DataError, match="damaged gzip data"):
-        list(read_rows(["train.json.gz"], COLUMNS, base=tmp_path))
+        list(task_rows(AnswerConfig(), ["train.json.gz"], COLUMNS, base=tmp_path))
 
 
 def test_roles_and_columns_that_it_does_not_have(tmp_path: Path) -> None:
@@ -151,12 +148,12 @@ def listed(folder: Path, suffix: str, *answers: Any, name: str = "answers") -> s
 def test_answers_as_lists_in_a_table(tmp_path: Path, suffix: str) -> None:
     two = {"text": ["the Rhine", "Rhine"], "answer_start": [18, 22]}
     file = listed(tmp_path, suffix, two, {"text": [], "answer_start": []})
-    first, second = read_rows([file], COLUMNS, base=tmp_path)
-    assert (first.fields["context"], first.fields["answer"]) == (CONTEXT, "the Rhine")
-    assert squad.places(first.fields) == [(18, 27), (22, 27)]
-    assert (second.fields["answer"], squad.places(second.fields)) == ("", [])
+    first, second = task_rows(AnswerConfig(), [file], COLUMNS, base=tmp_path)
+    assert (first.cells["context"], first_answer(first)) == (CONTEXT, "the Rhine")
+    assert answer_places(first) == [(18, 27), (22, 27)]
+    assert (first_answer(second), answer_places(second)) == ("", [])
     (asked, _) = read_rows([file], {"question": None, "context": None}, base=tmp_path)
-    assert asked.fields == {"question": "Where?", "context": CONTEXT.strip()}
+    assert asked.cells == {"question": "Where?", "context": CONTEXT.strip()}
 
 
 @pytest.mark.parametrize(
@@ -167,13 +164,13 @@ def test_answers_as_lists_in_a_table(tmp_path: Path, suffix: str) -> None:
         ({"text": ["fog"], "answer_start": ["x"]}, 'an answer needs a "text" and the number "answer_start"'),
         ({"text": ["fog"], "answer_start": ["9" * 5000]}, 'an answer needs a "text" and the number'),
         ({"text": "fog", "answer_start": [6]}, "need lists .* of the same length"),
-        ({"text": ["fog"]}, "answers is an object"),
+        ({"text": ["fog"]}, 'its "answers" are not a list'),
     ],
 )
 def test_bad_lists_are_refused_by_their_line(tmp_path: Path, answers: Any, said: str) -> None:
     listed(tmp_path, ".jsonl", answers)
     with pytest.raises(DataError, match=rf"train\.jsonl:1: .*{said}"):
-        list(read_rows(["train.jsonl"], COLUMNS, base=tmp_path))
+        list(task_rows(AnswerConfig(), ["train.jsonl"], COLUMNS, base=tmp_path))
 
 
 def test_init_knows_answers_as_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

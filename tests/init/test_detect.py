@@ -5,7 +5,7 @@ import pytest
 
 from regard.errors import DataError
 from regard.files.columns import Column
-from regard.files.source import read_rows
+from regard.files.read import read_rows
 from regard.init.detect import MAX_SAMPLE, sniff
 from regard.kinds import KINDS
 
@@ -56,7 +56,7 @@ def test_two_aligned_files_are_source_and_target_in_the_order_given() -> None:
     assert guess.columns == {"source": None, "target": None}
     assert guess.n_rows == 31
     assert [row.where for row in guess.sample[:3]] == ["train.en:1", "train.en:2", "train.en:3"]
-    assert guess.sample[0].fields == {"source": "I know. 0", "target": "我知道。 0"}
+    assert guess.sample[0].cells == {"source": "I know. 0", "target": "我知道。 0"}
     assert any("train.en is the source" in reason for reason in guess.reasons)
 
 
@@ -67,7 +67,7 @@ def test_splits_by_name_and_languages_in_the_order_of_training() -> None:
     assert guess.train == ("train.zh", "train.en")
     assert guess.valid == ("dev.zh", "dev.en")
     assert guess.test == ("tst-2016.tok.zh", "tst-2016.tok.en")
-    assert guess.sample[0].fields["source"] == "我知道。 0"
+    assert guess.sample[0].cells["source"] == "我知道。 0"
 
 
 def test_names_without_a_split_are_for_training() -> None:
@@ -137,7 +137,7 @@ def test_shipped_labels() -> None:
 def test_headers_of_labelled_texts(header: str, columns: dict[str, Column]) -> None:
     guess = sniff([write_labelled("train.tsv", header=header)])
     assert (guess.task, guess.columns, guess.n_rows) == ("classify", columns, 41)
-    assert {row.fields["label"] for row in guess.sample} == {"neg", "pos"}
+    assert {row.cells["label"] for row in guess.sample} == {"neg", "pos"}
 
 
 def test_names_win_over_statistics() -> None:
@@ -219,7 +219,7 @@ def test_a_file_of_labels_beside_a_file_of_texts() -> None:
     labels, texts = write_table("labels.txt", ["0", "1"] * 17), write_lines("texts.txt", ENGLISH, 34)
     guess = sniff([labels, texts])
     assert (guess.task, guess.columns) == ("classify", {"text": 2, "label": 1})
-    assert guess.sample[1].fields == {"text": "Go away! 1", "label": "1"}
+    assert guess.sample[1].cells == {"text": "Go away! 1", "label": "1"}
 
 
 def test_json_lines_with_numbers_booleans_and_things_that_are_neither() -> None:
@@ -227,7 +227,7 @@ def test_json_lines_with_numbers_booleans_and_things_that_are_neither() -> None:
              for row, text in enumerate(sentences(ENGLISH, 37))]  # fmt: skip
     guess = sniff([write_table("train.jsonl", lines)])
     assert (guess.task, guess.columns) == ("classify", {"text": "body", "label": "spam"})
-    assert guess.sample[0].fields["label"] == "false"
+    assert guess.sample[0].cells["label"] == "false"
 
 
 def test_json_lines_with_words_and_their_tags() -> None:
@@ -235,8 +235,8 @@ def test_json_lines_with_words_and_their_tags() -> None:
              '{"id": 2, "tokens": ["New York"], "ner_tags": ["B-LOC"]}'] * 20  # fmt: skip
     guess = sniff([write_table("train.jsonl", lines)])
     assert (guess.task, guess.columns) == ("tag", {"text": "tokens", "tags": "ner_tags"})
-    assert guess.sample[0].fields == {"text": "Mr Lee met me", "tags": "O B-PER O O"}
-    assert guess.sample[1].fields["text"] == "New\u00a0York"
+    assert guess.sample[0].cells == {"text": ["Mr", "Lee", "met", "me"], "tags": ["O", "B-PER", "O", "O"]}
+    assert guess.sample[1].cells["text"] == ["New\u00a0York"]
 
 
 def test_json_lines_with_lists_of_labels() -> None:
@@ -245,7 +245,7 @@ def test_json_lines_with_lists_of_labels() -> None:
              for row, text in enumerate(sentences(ENGLISH, 50))]  # fmt: skip
     guess = sniff([write_table("train.jsonl", lines)])
     assert (guess.task, guess.columns) == ("multilabel", {"text": "text", "label": "labels"})
-    assert guess.sample[1].fields["label"] == "a, or b|c"
+    assert guess.sample[1].cells["label"] == ["a, or b", "c"]
 
 
 @pytest.mark.parametrize("texts", ["true", "null", '"an answer"', '{"a": 1}'])

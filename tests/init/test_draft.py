@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.files.columns import Column
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.init.draft import draft
 from regard.init.toml import toml
 from regard.kinds import Guess

@@ -11,7 +11,7 @@ import torch
 from pydantic import TypeAdapter
 from safetensors.torch import load_file, save_file
 
-from regard.files.source import Asked, Row
+from regard.files.row import Asked, Row
 from regard.models import ClassifierConfig, RNNConfig, TransformerConfig
 from regard.tasks import TASKS, Classify, ClassifyConfig, TaskConfig, Translate, TranslateConfig
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
@@ -99,7 +99,7 @@ def _tags(words: list[str]) -> list[str]:
 
 def asked(kind: str, n: int = 24) -> list[Asked]:
     first, *others = TASKS[kind].inputs
-    fields = [row.fields for row in rows(kind, n)]
+    fields = [row.cells for row in rows(kind, n)]
     return [{role: own[role] for role in (first, *others)} if others else own[first] for own in fields]
 
 
@@ -119,7 +119,7 @@ def reader(kind: str, config: Any, *, berts: bool = False) -> Any:
     learnt_from, task = rows(kind), cast(Any, TASKS[kind])
     given = TypeAdapter(TaskConfig).validate_python({"kind": kind, "tokenizer": TOKENIZER} | SHORT[kind])
     words = TokenizerConfig.model_validate({"kind": "wordpiece", "vocab_size": 80, "min_frequency": 1})
-    texts = [text for row in learnt_from for role, text in row.fields.items() if role in task.inputs]
+    texts = [text for row in learnt_from for role, text in row.cells.items() if role in task.inputs]
     own = (Tokenizer.train_berts(words, texts),) if berts else ()
     fitted = task.fit(given, learnt_from, *own)
     return fitted, taught(config, fitted, learnt_from)

@@ -15,7 +15,7 @@ import regard
 from gpt2s import END, ODD, SHAPES, their_tokenizer, vocabulary, write_lists, written
 from interop.made import retensored, taught
 from regard.errors import CheckpointError, RunError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop import gpt2
 from regard.interop.decoder import read_decoder
 from regard.interop.export import export
@@ -157,7 +157,7 @@ def writer(kind: str, config: Any, **changes: Any) -> Any:
     rows = [Row({"text": line}, "x", 1) for line in told(90).splitlines() if line]
     task = LanguageModel.fit(LanguageModelConfig.model_validate(given), rows)
     short = [
-        Row({"text": text[:20]}, "x", 1) for text in (row.fields["text"] for row in rows) if len(text) > 1
+        Row({"text": text[:20]}, "x", 1) for text in (row.cells["text"] for row in rows) if len(text) > 1
     ]
     return task, taught(config, task, short)
 

@@ -100,12 +100,12 @@ def test_windows_are_those_that_transformers_makes(tmp_path: Path, berts: bool) 
     own.export(tmp_path / "out", "hf", asked("answer", 3))
     _, tokenizer = theirs(tmp_path / "out", "QuestionAnswering")
     for row in rows("answer"):
-        row.fields["question"] = "amber"  # they do not cut it where we do
+        row.cells["question"] = "amber"  # they do not cut it where we do
         (question,) = own.task.encode([row])
         batch = own.task.collate([question])
         given = tokenizer(
-            row.fields["question"],
-            row.fields["context"],
+            row.cells["question"],
+            row.cells["context"],
             truncation="only_second",
             stride=own.task_config.overlap,
             return_overflowing_tokens=True,

@@ -10,7 +10,7 @@ import regard
 from berts import PIECES, fine_tuning, their_tokenizer, written
 from regard.check import examine
 from regard.errors import CheckpointError, RecipeError, RunError
-from regard.files.source import rows_of
+from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import load_pretrained, resolve
 from regard.runs.prepare import prepare

@@ -9,10 +9,10 @@ import torch
 import regard
 from berts import PIECES, fine_tuning, their_tokenizer, written
 from regard.errors import RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.models import Tagger, TaggerConfig
-from regard.models.height import height
+from regard.models.layer_depth import layer_depth
 from regard.runs.prepare import prepare
 from regard.tasks import Tag, TagConfig
 from regard.tasks.task import evaluating
@@ -93,7 +93,7 @@ def test_a_tagger_is_fine_tuned(tmp_path: Path, freeze: int | None) -> None:
     after = trained.model.state_dict()
     for name, tensor in begins.tensors.items():
         if name in after:
-            stays = freeze is not None and height(name) <= freeze
+            stays = freeze is not None and layer_depth(name) <= freeze
             assert torch.equal(after[name], tensor) == stays, name
     again = regard.load(tmp_path / "run", device="cpu")
     assert str(again.model_config).startswith("bert tagger from ")

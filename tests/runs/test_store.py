@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from regard.errors import CheckpointError, RunError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.runs.store import load_model, save_model
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 from tiny import classifier, stirred, transformer

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.explain.replay import explain
-from regard.files import squad
-from regard.files.source import Row, rows_of
+from regard.files.row import Row, rows_of
 from regard.tasks import Answer, AnswerConfig
 from regard.tasks.answered import AnswerTally
 from regard.tasks.questions import context_windows, piece_places
@@ -94,7 +93,7 @@ def test_the_answer_is_the_best_of_all_windows_in_characters_of_the_text(task: A
     together = task.predict(model, task.collate(task.encode(rows)))
     assert [answer.text for answer in together] == ["stands in", "stands in", "fog"]
     for one, answer in zip(rows, together, strict=True):
-        assert one.fields["context"][answer.start : answer.end] == answer.text
+        assert one.cells["context"][answer.start : answer.end] == answer.text
         (alone,) = task.predict(model, task.collate(task.encode([one])))
         assert replace(alone, probability=0) == replace(answer, probability=0)
         assert alone.probability == pytest.approx(answer.probability)
@@ -156,7 +155,7 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(task: Answer, kind: str) ->
 
 def test_an_example_comes_back_from_the_cache(task: Answer) -> None:
     examples = task.encode([row(*line) for line in LINES])
-    kept = [tuple(part.astype(np.uint16) for part in task.keep(example)) for example in examples]
+    kept = [{name: part.astype(np.uint16) for name, part in task.keep(one).items()} for one in examples]
     revived = [task.revive(Row({}, "x", 1), one) for one in kept]
     batch, again = task.collate(examples), task.collate(revived)
     for name in ("tokens_RT", "lengths_R", "segments_RT", "keep_RT", "ends_R2"):
@@ -189,8 +188,8 @@ def test_a_long_question_is_cut_and_said(task: Answer) -> None:
 
 def test_all_references_count(task: Answer) -> None:
     model = Pointing(task, {"fog": 4}, {"lies": 4})
-    fields = {squad.PLACES: "21:26 4:13"}
-    (example,) = task.encode([row("what", answer="Rhine", **fields)])
+    answers = [{"text": "Rhine", "answer_start": 21}, {"text": "fog  lies", "answer_start": 4}]
+    (example,) = task.encode([row("what", answer=answers)])
     tally = task.measure(model, task.collate([example]), thorough=True)
     assert tally.right == [("Rhine", "fog  lies")]
     assert tally.metrics() == {"f1": 100.0, "em": 100.0}

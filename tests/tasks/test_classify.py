@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.errors import CheckpointError, DataError, RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.models import Dims
 from regard.tasks import Classify, ClassifyConfig
 from regard.tasks.labelled import LabelTally

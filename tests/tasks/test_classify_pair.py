@@ -12,7 +12,7 @@ import torch
 
 import regard
 from berts import their_tokenizer, written
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop.importing import import_folder
 from regard.tasks import ClassifyPair, ClassifyPairConfig
 from regard.tasks.labelled import shortened

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.api.trained import Evaluation
 from regard.errors import RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.metrics.resample import intervals
 from regard.metrics.variety import distinct
 from regard.recipe import Recipe

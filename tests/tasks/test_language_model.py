@@ -14,7 +14,7 @@ from regard.decode import Hypothesis, contains
 from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
-from regard.files.source import Row, rows_of
+from regard.files.row import Row, rows_of
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.language_model import ContinueConfig
@@ -84,7 +84,7 @@ def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
 def test_blocks_of_another_vocabulary_are_other_blocks() -> None:
     """Though each has as many characters, some of which one of the two does not know."""
     task = fitted()
-    other = LanguageModel.fit(task.config, [replace(ROWS[0], fields={"text": "the grey heron stands"})])
+    other = LanguageModel.fit(task.config, [replace(ROWS[0], cells={"text": "the grey heron stands"})])
     tallies = [
         evaluate(own, model_for(own), Packed.of(own, ROWS), CPU, thorough=True)[1] for own in (task, other)
     ]
@@ -154,7 +154,7 @@ def test_a_gpt2s_own_marks_are_used() -> None:
     task = fitted("gpt2", documents="lines").searching(beam=2, max_length=9)
     model, end = model_for(task), vocabulary()[0][END]
     (example,) = task.encode(rows_of(["the fog"], "text"))
-    assert task.keep(example)[0].tolist() == [*task.begun(example).tolist()[1:], end]
+    assert task.keep(example)["tokens"].tolist() == [*task.begun(example).tolist()[1:], end]
     assert task.begun(example)[0] == end
     with evaluating(model):
         tree = task.recorded(model, task.collate([example]))

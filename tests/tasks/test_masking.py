@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.data.paired import Paired
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.tasks import Pretrain, PretrainConfig
 from regard.tasks.masked import MaskedTally
 from regard.tasks.masking import Masking

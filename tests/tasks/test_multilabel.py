@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.errors import CheckpointError, DataError, RecipeError
-from regard.files.source import Row
+from regard.fields.labels import Labels
+from regard.files.row import Row
 from regard.models import Dims
 from regard.tasks import Multilabel, MultilabelConfig
-from regard.tasks.multilabel import several
 from regard.tasks.multilabelled import LabelsTally
 from regard.tasks.task import evaluating
 from tiny import classifier, stirred
@@ -53,7 +53,7 @@ def task() -> Multilabel:
     ],
 )
 def test_cells(cell: str, separator: str, found: tuple[str, ...]) -> None:
-    assert several(cell, separator) == found
+    assert Labels(separator).parse(cell) == found
 
 
 def test_a_batch_says_yes_or_no_to_each_label(task: Multilabel) -> None:

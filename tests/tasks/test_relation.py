@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from berts import PIECES, their_tokenizer, written
 from regard.errors import DataError, RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import initialize
 from regard.models import Dims, Relater, RelaterConfig

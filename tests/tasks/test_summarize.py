@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.metrics.resample import intervals
 from regard.metrics.rouge import rouge
 from regard.tasks import Summarize, SummarizeConfig

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.errors import CheckpointError, DataError, RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.models import Dims, Tagger
 from regard.tasks import Tag, TagConfig
 from regard.tasks.tagged import Tagged, TagTally

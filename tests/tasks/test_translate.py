@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from regard.decode import contains
 from regard.errors import CheckpointError, RecipeError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.models import Dims
 from regard.tasks import Translate, TranslateConfig
 from regard.tasks.pair import Pair

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import DataError
-from regard.files.source import read_rows
+from regard.files.read import read_rows
 from regard.text.marked import Marked, has_marks, mark, read_marked
 from regard.text.unicode import is_blank
 
@@ -79,15 +79,15 @@ Comment:
 def test_the_official_format_is_read(tmp_path: Path) -> None:
     (tmp_path / "train.semeval").write_text(FILE, "utf-8")
     one, two = read_rows([str(tmp_path / "train.semeval")], {"text": None, "label": None})
-    assert one.fields == {"text": SENTENCE, "label": "Instrument-Agency(e2,e1)"}
-    assert two.fields == {"text": 'A <e1>ridge</e1> and a "<e2>surge</e2>".', "label": "Other"}
+    assert one.cells == {"text": SENTENCE, "label": "Instrument-Agency(e2,e1)"}
+    assert two.cells == {"text": 'A <e1>ridge</e1> and a "<e2>surge</e2>".', "label": "Other"}
     assert (one.line, two.line) == (1, 5)
 
 
 def test_sentences_without_relations_can_be_read_alone(tmp_path: Path) -> None:
     (tmp_path / "test.semeval").write_text('8001\t"<e1>a</e1> <e2>b</e2>"\n8002\t"<e1>c</e1> <e2>d</e2>"\n')
     found = list(read_rows([str(tmp_path / "test.semeval")], {"text": None}))
-    assert [row.fields["text"] for row in found] == ["<e1>a</e1> <e2>b</e2>", "<e1>c</e1> <e2>d</e2>"]
+    assert [row.cells["text"] for row in found] == ["<e1>a</e1> <e2>b</e2>", "<e1>c</e1> <e2>d</e2>"]
     with pytest.raises(
         DataError, match=r"test\.semeval:1: the sentence has no relation; it stands on the line"
     ):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data.examples import Examples
-from regard.files.source import read_rows
+from regard.data.cache import Examples
+from regard.files.read import read_rows
 from regard.tasks import Translate, TranslateConfig
 from regard.training.config import TrainConfig
 from regard.training.state import Training

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from regard.data.batching import sorted_batches
 from regard.errors import DataError
-from regard.files.source import rows_of, several
+from regard.files.row import rows_of, several
 from regard.interop.encoder import PretrainedEncoder, read_encoder
 from regard.layers.pooling import Mean
 from regard.runs.prepare import pick_device
@@ -57,7 +57,7 @@ class Embedder:
         pending = several(texts)
         first = 1
         while chunk := list(islice(pending, READ_AHEAD)):
-            yield from self._vectors([row.fields["text"] for row in rows_of(chunk, "text", first=first)])
+            yield from self._vectors([row.cells["text"] for row in rows_of(chunk, "text", first=first)])
             first += len(chunk)
 
     def _vectors(self, texts: Sequence[str]) -> Vectors:

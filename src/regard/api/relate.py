@@ -7,7 +7,7 @@ from typing import Self
 
 from regard.api.trained import Trained, load
 from regard.errors import DataError, RunError
-from regard.files.source import Row, rows_of
+from regard.files.row import Row, rows_of
 from regard.kinds.pairs import Related, Span, pairs, related
 from regard.tasks import Relation, Tag
 
@@ -41,7 +41,7 @@ class Relations:
         rows = (row for number, text in enumerate(texts, 1) for row in rows_of([text], "text", first=number))
         asked, kept = tee(rows)
         for row, tagged in zip(kept, self.tagger.stream(asked), strict=True):
-            yield self._related(row.fields["text"], tagged.spans, row.where)
+            yield self._related(row.cells["text"], tagged.spans, row.where)
 
     def _related(self, text: str, entities: Sequence[Span], where: str) -> Related:
         asked = pairs(text, entities, where, both_ways=self.config.both_ways)

@@ -19,19 +19,17 @@ from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.files.columns import Column
-from regard.files.dialogue import Turns
-from regard.files.lists import Lists
-from regard.files.source import Asked, Row, read_rows, rows_of, several
+from regard.files.row import Asked, Row, rows_of, several
 from regard.interop.ct2_translator import BUILTIN, EngineChoice
 from regard.interop.export import Report, export
 from regard.metrics.resample import Difference, Weighable, differences, intervals
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
-from regard.models.outline import places
+from regard.models.meta import max_tokens
 from regard.recipe import DataConfig, Recipe, laid_out
 from regard.runs.prepare import is_finished, pick_device, prepare
 from regard.runs.store import load_model, save_model
-from regard.tasks import AnyTask, TaskConfig, Writing
+from regard.tasks import AnyTask, TaskConfig, Writing, task_rows
 from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
@@ -135,12 +133,6 @@ class Trained:
                 answers |= zip(indices, task.predict(self.model, batch, among(indices, tell)), strict=True)
         return [answers[i] for i in range(len(examples))]
 
-    @property
-    def records(self) -> Turns | Lists | None:
-        """What is no text in records that are answered, and how it stands there."""
-        reading = self.task_config.reading
-        return None if isinstance(reading, str) else reading
-
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""
         return self.engines.select(self._searching(decode))[1]
@@ -194,7 +186,7 @@ class Trained:
         files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
         data = self.data if files else None
         roles, encoding = laid_out(data, next(iter(files), ""), task.roles, columns, encoding)
-        rows = read_rows(files, roles, encoding=encoding, by=self.task_config.reading)
+        rows = task_rows(self.task_config, files, roles, encoding=encoding)
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally)
@@ -290,7 +282,7 @@ def _alike(other: Path, folder: Path, task: AnyTask, task_config: TaskConfig) ->
                 f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
                 "trained on the same data with the same tokenizer (and another seed or other sizes)"
             )
-    most, needed = places(config), task_config.longest(config)
+    most, needed = max_tokens(config), task_config.longest(config)
     if most is not None and most <= needed:
         raise RunError(
             f"{other}: has {most} positions, but texts of {folder} may have {needed} pieces and an end; "

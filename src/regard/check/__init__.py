@@ -14,7 +14,7 @@ from regard.check.pieces import Histogram
 from regard.check.reading import read_all
 from regard.data.splits import HELD_OUT
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop.pretrained import load_pretrained, resolve
 from regard.kinds import KINDS
 from regard.kinds.finding import Finding, Place
@@ -113,8 +113,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
 
 def _unit(recipe: Recipe) -> str:
-    reading = recipe.task.reading
-    return READ[reading] if isinstance(reading, str) else "rows"
+    document = recipe.task.document
+    return "rows" if document is None else READ[document]
 
 
 def _estimate(

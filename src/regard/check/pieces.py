@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.kinds import Kind
 from regard.kinds.finding import Finding, about
 from regard.tasks import AnyTask, PretrainConfig, TaskConfig

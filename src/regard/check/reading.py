@@ -8,9 +8,10 @@ from pathlib import Path
 from regard.data.sample import sampled
 from regard.errors import DataError
 from regard.files.lines import expand, resolve
-from regard.files.source import Row, read_rows
+from regard.files.row import Row
 from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
+from regard.tasks import task_rows
 
 _VALUES = re.compile(r"""(?<=: )question [^:]*|'[^']*'|"[^"]*"|0x[0-9a-f]{2}|[\d,]+""")
 """What may differ between two faults of one sort."""
@@ -95,12 +96,12 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
     def found() -> Iterator[Row]:
         nonlocal total
         try:
-            for row in read_rows(
+            for row in task_rows(
+                recipe.task,
                 files,
                 recipe.columns(),
                 encoding=recipe.data.encoding,
                 base=base,
-                by=recipe.task.reading,
                 refuse=faults.note,
             ):
                 total += 1

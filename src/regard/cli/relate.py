@@ -11,7 +11,7 @@ from regard.errors import RecipeError
 from regard.text.plain import one_line, printable
 
 if TYPE_CHECKING:
-    from regard.files.source import Row
+    from regard.files.row import Row
 
 
 def refuse_others(given: dict[str, object]) -> None:

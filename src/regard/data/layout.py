@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from regard.data.examples import Encoder, Examples
+from regard.data.cache import Encoder, Examples
 from regard.errors import DataError
-from regard.files.source import Row
+from regard.files.row import Row
 
 
 def scored(encoder: Encoder, rows: Iterable[Row], name: str) -> Sequence[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from regard.files.documents import goes_on
-from regard.files.source import Row
+from regard.files.row import Row
 
 HELD_OUT = 20
 """Every 20th whole is held out,"""
@@ -65,7 +65,7 @@ class Every:
     def _are_one(self, before: Row, row: Row) -> bool:
         if self.together is not None:
             of_one_record = (before.file, before.line) == (row.file, row.line)
-            return of_one_record or before.fields[self.together] == row.fields[self.together]
+            return of_one_record or before.cells[self.together] == row.cells[self.together]
         return not closes(before)
 
 
@@ -77,20 +77,20 @@ class End:
     role: str = "text"
 
     def border(self, rows: Iterable[Row]) -> int:
-        n_characters = sum(len(row.fields[self.role]) for row in rows)
+        n_characters = sum(len(row.cells[self.role]) for row in rows)
         return n_characters - min(n_characters // END, MOST_OF_END)
 
     def split(self, border: int, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
         left = border
         for row in rows:
-            text = row.fields[self.role]
+            text = row.cells[self.role]
             if left > 0:
-                yield row if left >= len(text) else replace(row, fields={self.role: text[:left]})
+                yield row if left >= len(text) else replace(row, cells={self.role: text[:left]})
             if left < len(text):
-                held_out.append(replace(row, fields={self.role: text[max(0, left) :]}))
+                held_out.append(replace(row, cells={self.role: text[max(0, left) :]}))
             left -= len(text)
 
 
 def closes(row: Row) -> bool:
     """Whether the next row is another document, and not a part of the same."""
-    return not any(map(goes_on, row.fields.values()))
+    return not any(isinstance(cell, str) and goes_on(cell) for cell in row.cells.values())

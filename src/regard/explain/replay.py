@@ -14,7 +14,7 @@ from regard.attention.tap import Trace, sites, tapped
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Explanation
 from regard.explain.trust import MEASURED, measured, rate
-from regard.files.source import Asked, rows_of
+from regard.files.row import Asked, rows_of, text_of
 from regard.tasks.task import Axes, Picture, Task, evaluating
 
 MAX_MEASURED = 128
@@ -35,7 +35,7 @@ def explain(
     (row,) = rows_of([asked], *task.inputs)
     (example,) = task.encode([row])
     if not task.usable_input(example):
-        empty = [role for role in task.inputs if not row.fields[role].strip()] or task.inputs
+        empty = [role for role in task.inputs if not text_of(row.cells[role]).strip()] or task.inputs
         what = f"{' and '.join(empty)} must not be" if len(task.inputs) > 1 else "the text is"
         raise DataError(f"there is nothing to explain: {what} empty")
     with evaluating(model):
@@ -65,7 +65,7 @@ def explain(
     return Explanation(
         task=task.kind,
         model=description,
-        input="\n".join(row.fields[role] for role in task.inputs),
+        input="\n".join(text_of(row.cells[role]) for role in task.inputs),
         output=prediction.text,
         maps=(*maps, *others),
         main=shown[-1].site,

@@ -30,8 +30,8 @@ def is_universal(file: str) -> bool:
 
 def sentences(
     file: str, text: Iterator[str], columns: Mapping[str, int | None], refuse: Refuse = refuse_at_once
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number of a sentence's first line, and for each role its cells, joined by spaces."""
+) -> Iterator[tuple[int, dict[str, list[str]]]]:
+    """Yields the number of a sentence's first line, and for each role the cells of its words."""
     universal = is_universal(file)
     usual = UNIVERSAL_COLUMNS if universal else USUAL
     places = {role: column or usual[role] for role, column in columns.items()}
@@ -53,10 +53,10 @@ def sentences(
                 )
             words.append(_cells(f"{file}:{number}", cells, places, refuse))
         elif not line.strip() and words:
-            yield first, _joined(words)
+            yield first, _columns(words)
             words = []
     if words:
-        yield first, _joined(words)
+        yield first, _columns(words)
 
 
 def _cut(line: str) -> list[str]:
@@ -83,8 +83,8 @@ def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: 
     return found
 
 
-def _joined(words: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {role: " ".join(word[role] for word in words) for role in words[0]}
+def _columns(words: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    return {role: [word[role] for word in words] for role in words[0]}
 
 
 def looks_like(text: Iterator[str]) -> bool:

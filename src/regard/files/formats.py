@@ -30,15 +30,15 @@ def kind_of(value: object) -> str:
     return names.get(type(value), f"of type {type(value).__name__}")
 
 
-def scalar(where: str, name: str, value: object) -> str:
-    """A text of JSON or Parquet, whose numbers have become texts already."""
+def text_cell(where: str, name: str, value: object, *, strip: bool = True) -> str:
+    """A cell of text; the numbers of JSON and Parquet have become texts already."""
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str):
         raise DataError(f"{where}: {name} is {kind_of(value)}; it must be a string, a number, true or false")
     if "\0" in value or UNDECODED.search(value):
         raise DataError(f"{where}: {name} holds an escaped NUL or half of a surrogate pair, which is no text")
-    return value.strip()
+    return value.strip() if strip else value
 
 
 def aligned_cells(

@@ -9,42 +9,39 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from regard.errors import DataError
-from regard.files.lines import UNDECODED, Refuse, codec, decoding_remedy, refuse_at_once, resolve
+from regard.files.lines import Refuse, codec, decoding_remedy, refuse_at_once, resolve
 
 SUFFIX = ".json"
 ROLES = ("question", "context", "answer")
-PLACES = "places"
-"""The field beside them that says where all answers of a question stand: `3:9 3:14`."""
 MAX_BYTES = 256 * 2**20
 LONGEST_ID = 100
 PLACE = re.compile(r"\d{1,12}")
 """The number of a character, as far as one can be."""
 
-Found = tuple[str, dict[str, str]]
-"""A question's id, and its fields."""
+Found = tuple[str, dict[str, Any]]
+"""A question's id, and its cells."""
 
 
 def questions(
     file: str,
     *,
-    answered: bool = True,
     encoding: str = "utf-8",
     base: Path | None = None,
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Found]:
-    """With their answers, unless these are not looked at."""
+    """Yields every question with its context and its answers."""
     for where, context, asked in _paragraphs(file, _articles(file, _content(file, encoding, base)), refuse):
         for number, one in enumerate(asked, 1):
             named = one.get("id") if isinstance(one, dict) else None
             name = str(named) if isinstance(named, str | int) else f"{where}, question {number}"
             name = "".join(filter(str.isprintable, name[:LONGEST_ID]))
             try:
-                yield name, _fields(f"{file}: question {name}", context, one, answered)
+                yield name, _cells(f"{file}: question {name}", context, one)
             except DataError as fault:
                 refuse(fault)
 
@@ -99,44 +96,36 @@ def _paragraphs(file: str, articles: list[Any], refuse: Refuse) -> Iterator[tupl
                 refuse(DataError(f'{file}: {where} needs a "context", which is a text, and a list of "qas"'))
 
 
-def _fields(where: str, context: str, one: Any, answered: bool) -> dict[str, str]:
+def _cells(where: str, context: str, one: Any) -> dict[str, Any]:
+    """The raw cells of a question; its answers as two lists, as Hugging Face's datasets keep them."""
     if not isinstance(one, dict) or not isinstance(one.get("question"), str):
         raise DataError(f'{where}: has no "question" that is a text')
-    for name, text in (("context", context), ("question", one["question"])):
-        if "\0" in text or UNDECODED.search(text):
-            raise DataError(f"{where}: its {name} holds a NUL or half of a surrogate pair, which is no text")
-    asked = {"question": one["question"], "context": context}
-    if not answered:
-        return asked
-    answers = one.get("answers", [])
-    if not isinstance(answers, list):
-        raise DataError(f'{where}: its "answers" are not a list')
-    places = [] if one.get("is_impossible") is True else [_place(where, context, each) for each in answers]
-    told = [f"{start}:{end}" for start, end in dict.fromkeys(places)]
-    first = context[slice(*places[0])] if places else ""
-    return asked | {"answer": first, PLACES: " ".join(told)}
+    answers = [] if one.get("is_impossible") is True else one.get("answers", [])
+    return {"question": one["question"], "context": context, "answer": answers}
 
 
 def has_lists(value: object) -> bool:
-    """Answers as two lists: their texts, and where each begins."""
+    """Whether a value is answers as two lists: their texts, and where each begins."""
     return isinstance(value, dict) and value.keys() >= {"text", "answer_start"}
 
 
-def from_lists(where: str, question: object, context: object, answers: Any) -> dict[str, str]:
-    """The fields of a row of such a table."""
+def pairs(where: str, answers: Any) -> list[dict[str, Any]]:
+    """Answers as a list of texts, each with the character it begins at; DataError for another shape."""
+    if isinstance(answers, list):
+        listed = [answer if isinstance(answer, dict) else {} for answer in answers]
+        return [{"text": one.get("text"), "answer_start": one.get("answer_start")} for one in listed]
+    if not has_lists(answers):
+        raise DataError(f'{where}: its "answers" are not a list')
     texts, starts = answers["text"], answers["answer_start"]
     if not (isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts)):
         raise DataError(f'{where}: its answers need lists "text" and "answer_start" of the same length')
-    if not isinstance(context, str):
-        raise DataError(f"{where}: its context is not a text")
     numbers = [int(start) if PLACE.fullmatch(str(start)) else None for start in starts]
-    pairs = [{"text": text, "answer_start": start} for text, start in zip(texts, numbers, strict=True)]
-    return _fields(where, context, {"question": question, "answers": pairs}, answered=True)
+    return [{"text": text, "answer_start": start} for text, start in zip(texts, numbers, strict=True)]
 
 
-def _place(where: str, context: str, answer: Any) -> tuple[int, int]:
-    text = answer.get("text") if isinstance(answer, dict) else None
-    start = answer.get("answer_start") if isinstance(answer, dict) else None
+def place(where: str, context: str, answer: dict[str, Any]) -> tuple[int, int]:
+    """From where to where an answer stands in its context; DataError if it does not."""
+    text, start = answer.get("text"), answer.get("answer_start")
     if not isinstance(text, str) or type(start) is not int or not PLACE.fullmatch(str(abs(start))):
         raise DataError(f'{where}: an answer needs a "text" and the number "answer_start"')
     if not text:
@@ -150,9 +139,3 @@ def _place(where: str, context: str, answer: Any) -> tuple[int, int]:
             f"{where}: the answer {text[:60]!r} does not stand at character {start} of its context, {remedy}"
         )
     return start, start + len(text)
-
-
-def places(fields: Mapping[str, str]) -> list[tuple[int, int]]:
-    """Where answers stand, from the field that says so."""
-    pairs = (place.split(":") for place in fields[PLACES].split())
-    return [(int(start), int(end)) for start, end in pairs]

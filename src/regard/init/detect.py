@@ -7,7 +7,7 @@ overrule: whatever is given explicitly is not guessed.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, mode, quantiles
 from typing import TypeVar
@@ -17,10 +17,11 @@ from regard.files import conll, parquet, semeval, squad
 from regard.files.columns import Column, named_like
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects
 from regard.files.lines import expand, lines, resolve
-from regard.files.lists import Lists
-from regard.files.source import read_rows
+from regard.files.read import read_rows
+from regard.files.row import Row, text_of
 from regard.kinds import KINDS, Guess, Kind
 from regard.kinds.columns import MAX_LABEL_CHARS, is_label
+from regard.tasks import TASKS
 
 SPLITS = {
     "train": {"train", "trn", "training"},
@@ -37,13 +38,8 @@ MAX_SAMPLE = 4000
 NAME = re.compile("[a-z_][a-z0-9_]{1,29}")
 ENOUGH = 20
 """Values below a header, to know that they are unlike it."""
-LISTS = {
-    role: separator
-    for kind in KINDS.values()
-    if isinstance(kind.records, Lists)
-    for role, separator in kind.records.separators.items()
-}
-"""What stands between the parts of those that some kind of task knows."""
+LISTS = {"text": " ", "tags": " ", "label": "|"}
+"""What stands between the parts of a list, where it is shown as one text."""
 Item = TypeVar("Item")
 
 
@@ -74,9 +70,9 @@ def sniff(
         chosen, why = _fill_roles(train, told, table, given)
     for others in (splits["valid"], splits["test"]):
         if others:
-            next(read_rows(others, chosen, encoding=encoding, by=told.records))
-    rows, n_rows = _thin(read_rows(train, chosen, encoding=encoding, by=told.records))
-    if not any(any(row.fields.values()) for row in rows):
+            next(sample_rows(told, others, chosen, encoding))
+    rows, n_rows = _thin(sample_rows(told, train, chosen, encoding))
+    if not any(any(row.cells.values()) for row in rows):
         raise DataError(f"{', '.join(train)}: holds nothing but blank lines; give files with text")
     return Guess(
         task=told.name,
@@ -87,11 +83,21 @@ def sniff(
         n_rows=n_rows,
         sample=tuple(rows),
         lengths={
-            role: _mean_and_tail([len(told.read(role, row.fields[role])) for row in rows]) for role in chosen
+            role: _mean_and_tail([len(told.read(role, text_of(row.cells[role]))) for row in rows])
+            for role in chosen
         },
         reasons=(*reasons, f"The task is {told.name}.", *why),
         encoding=encoding,
     )
+
+
+def sample_rows(
+    kind: Kind, files: Sequence[str], columns: Mapping[str, Column | None], encoding: str
+) -> Iterator[Row]:
+    """Rows as a recipe of that task would read them, but plain text line by line."""
+    task = TASKS[kind.name]
+    records = read_rows(files, columns, fields=task.settings().fields, encoding=encoding)
+    return (row for record in records for row in task.rows(record))
 
 
 def _is_one_text(files: Sequence[str], kind: Kind) -> bool:

@@ -11,7 +11,7 @@ import tokenizers
 import torch
 from torch import nn
 
-from regard.files.source import Asked, rows_of
+from regard.files.row import Asked, rows_of
 from regard.interop import parity
 from regard.tasks import Answer, AnswerConfig
 from regard.tasks.questions import Questions

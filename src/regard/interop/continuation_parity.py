@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.files.source import rows_of
+from regard.files.row import rows_of
 from regard.interop.generation_config import GREEDY
 from regard.interop.hf import import_transformers, load_folder, quietly
 from regard.interop.parity import Answer

@@ -20,7 +20,7 @@ from torch import nn
 from regard.decode import DecodeConfig, Hypothesis
 from regard.decode.hypothesis import normalised
 from regard.errors import RecipeError, RunError, did_you_mean
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.interop import ct2
 from regard.models import ModelConfig, Transformer, TransformerConfig
 from regard.tasks import AnyTask

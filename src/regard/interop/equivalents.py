@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.errors import RunError
 from regard.models import Dims, TransformerConfig
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh"}
 NORM_EPS = 1e-5
@@ -89,7 +89,7 @@ def to_ours(their_tensors: dict[str, Tensor], config: TransformerConfig, dims: D
 def correspondence(config: TransformerConfig, dims: Dims) -> Iterator[tuple[str, str, int | None]]:
     """Our name, their name, and the axis of the residual stream's channels for each tensor."""
     shared = dims.joint and config.tie_embeddings
-    for name in outline(config, dims).state_dict():
+    for name in build_meta(config, dims).state_dict():
         *path, last, kind = name.split(".")
         if path and path[0] in ("encoder", "decoder"):
             yield name, _layer_name(path, last, kind), _residual_axis(last, kind)

@@ -12,7 +12,7 @@ from torch import nn
 
 from regard import durable
 from regard.errors import RunError
-from regard.files.source import Asked, rows_of
+from regard.files.row import Asked, rows_of
 from regard.interop import continuation_parity
 from regard.interop.generation_config import dropped_settings
 from regard.interop.parity import (

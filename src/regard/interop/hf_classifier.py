@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from regard.errors import RunError
-from regard.files.source import Asked
+from regard.files.row import Asked
 from regard.interop import hf_bert
 from regard.interop.bert import CLASSIFIER, HEADS, ONE_LABEL, SEVERAL_LABELS
 from regard.interop.hf import load_folder

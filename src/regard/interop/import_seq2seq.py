@@ -26,7 +26,7 @@ from regard.interop.equivalents import (
 from regard.interop.tensors import WEIGHTS, check_tensors, open_tensors
 from regard.interop.tokens import FILE, TARGET, read_tokenizer
 from regard.models import Dims, Transformer, TransformerConfig
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.runs.store import read_json, save_model
 from regard.tasks import Summarize, SummarizeConfig, Translate, TranslateConfig
 from regard.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -66,7 +66,7 @@ def import_folder(folder: Path, out: Path) -> str:
     if equivalent is BLENDERBOT and not torch.equal(*(tensors[name] for name in POSITIONS)):
         config = config.model_copy(update={"tie_embeddings": False})
         tensors = _untied(tensors)
-    model = outline(config, dims).to_empty(device="cpu")
+    model = build_meta(config, dims).to_empty(device="cpu")
     assert isinstance(model, Transformer)
     fill(model, to_ours(tensors, config, dims), str(folder / WEIGHTS))
     task_config = _task_config(folder / "config.json", content, config, joint=dims.joint)
@@ -158,7 +158,7 @@ def _task_config(
 
 def _tensors(path: Path, config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
     """Read the file's tensors after checking names and shapes against the config."""
-    expected = outline(config, dims).state_dict()
+    expected = build_meta(config, dims).state_dict()
     shapes = {theirs: tuple(expected[ours].shape) for ours, theirs, _ in correspondence(config, dims)}
     shapes["final_logits_bias"] = (1, dims.target_vocab)
     with open_tensors(path, str) as file:

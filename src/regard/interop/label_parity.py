@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.files.source import Asked, rows_of
+from regard.files.row import Asked, rows_of
 from regard.interop.parity import A, Answer, Floats, log_softmax
 from regard.tasks import Classify, Multilabel
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import nn
 
-from regard.files.source import Asked
+from regard.files.row import Asked
 from regard.interop.graphs import exportable
 from regard.interop.label_parity import LabelEngine
 from regard.interop.onnx import SETTINGS, Reader, pad, write_reader

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.files.source import rows_of
+from regard.files.row import rows_of
 from regard.interop.parity import Answer, Floats, Ints, log_softmax
 from regard.models import Tagger
 from regard.tasks import Tag

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.decode import DecodeConfig
-from regard.files.source import rows_of
+from regard.files.row import rows_of
 from regard.interop.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
 from regard.tasks.pair import Pair, Pairs

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from regard.files.columns import Column
 from regard.files.formats import file_format
-from regard.files.source import Row
+from regard.files.row import Row
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from regard.files.dialogue import Turns
-from regard.files.lists import Lists
-from regard.files.source import Row
+from regard.files.row import Row, text_of
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
 from regard.kinds.guess import Guess
@@ -54,7 +52,7 @@ def _longest_side(lengths: Sequence[Lengths]) -> Lengths:
 
 
 def whole_texts(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
-    return task.tokenizers[role].ids([row.fields[role] for row in rows])
+    return task.tokenizers[role].ids([text_of(row.cells[role]) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,6 @@ class Kind:
     """Of files that can be for nothing else."""
     may_lack: frozenset[str] = frozenset()
     """Roles that have a column only if one is named like them."""
-    records: Turns | Lists | None = None
-    """What is no text in its records, and how it stands there."""
     usable: Callable[[Row], bool] = _any_row
     """Whether the vocabulary may be learnt from it."""
     counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted
@@ -136,7 +132,7 @@ class Kind:
 
     @property
     def is_conversation(self) -> bool:
-        return isinstance(self.records, Turns)
+        return self.name == "dialogue"
 
     @property
     def path(self) -> str:

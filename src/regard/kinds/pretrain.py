@@ -11,7 +11,7 @@ from regard.errors import DataError
 from regard.files.documents import By
 from regard.files.formats import file_format
 from regard.files.lines import expand, lines
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked, longest_text
 from regard.kinds.finding import Finding, about
 from regard.kinds.guess import Guess
@@ -140,7 +140,7 @@ def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
     alone, n_documents, n_sentences, first = [], 0, 0, None
     for row in train:
         first = first or row
-        n_sentences += len(sentences(row.fields["text"], config.sentences))
+        n_sentences += len(sentences(row.cells["text"], config.sentences))
         if closes(row):
             n_documents += 1
             alone += [first] if n_sentences == 1 else []

@@ -30,7 +30,7 @@ class AnswererConfig(EncodingConfig):
         return Answerer(self, dims)
 
     def __str__(self) -> str:
-        return self.described("answerer")
+        return self.describe("answerer")
 
 
 class Answerer(nn.Module):

@@ -92,7 +92,7 @@ class RNNEncoder(nn.Module):
         return states_BTD
 
 
-class WordsConfig(Config):
+class WordsEncoderConfig(Config):
     kind: Literal["words"] = "words"
     d_embed: int = Field(128, ge=1)
     dropout: float = Field(0.3, ge=0, lt=1)
@@ -101,12 +101,12 @@ class WordsConfig(Config):
     def d_out(self) -> int:
         return self.d_embed
 
-    def build(self, n_tokens: int) -> "Words":
-        return Words(self, n_tokens)
+    def build(self, n_tokens: int) -> "WordsEncoder":
+        return WordsEncoder(self, n_tokens)
 
 
-class Words(nn.Module):
-    def __init__(self, config: WordsConfig, n_tokens: int) -> None:
+class WordsEncoder(nn.Module):
+    def __init__(self, config: WordsEncoderConfig, n_tokens: int) -> None:
         super().__init__()
         self.embed = Embed(n_tokens, config.d_embed, scale=False, dropout=config.dropout)
 
@@ -116,7 +116,7 @@ class Words(nn.Module):
 
 
 EncoderConfig = Annotated[
-    TransformerEncoderConfig | RNNEncoderConfig | WordsConfig | BertConfig, Field(discriminator="kind")
+    TransformerEncoderConfig | RNNEncoderConfig | WordsEncoderConfig | BertConfig, Field(discriminator="kind")
 ]
 
 
@@ -142,15 +142,15 @@ class EncodingConfig(Config):
         return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
     @property
-    def begun(self) -> str:
+    def origin(self) -> str:
         """` from minilm`: the name alone, as others who see a page need not know where it lies."""
         return f" from {Path(self.init_from).name}" if self.init_from else ""
 
-    def described(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """`bert tagger from minilm, d=384`; without the sizes of what has yet to be read."""
-        if self.begun and "encoder" not in self.model_fields_set:
-            return f"{name}{self.begun}"
-        return f"{self.encoder.kind} {name}{self.begun}, d={self.encoder.d_out}"
+        if self.origin and "encoder" not in self.model_fields_set:
+            return f"{name}{self.origin}"
+        return f"{self.encoder.kind} {name}{self.origin}, d={self.encoder.d_out}"
 
 
 class ClassifierConfig(EncodingConfig):
@@ -166,7 +166,7 @@ class ClassifierConfig(EncodingConfig):
         return Classifier(self, dims)
 
     def __str__(self) -> str:
-        return f"{self.described('classifier')}, {self.pooling} pooling"
+        return f"{self.describe('classifier')}, {self.pooling} pooling"
 
 
 class Classifier(nn.Module):

@@ -43,7 +43,7 @@ class RelaterConfig(EncodingConfig):
         return Relater(self, dims)
 
     def __str__(self) -> str:
-        return f"{self.described('relater')}, {self.pooling} pooling{' and entities' * self.entities}"
+        return f"{self.describe('relater')}, {self.pooling} pooling{' and entities' * self.entities}"
 
 
 class Relater(nn.Module):

@@ -40,7 +40,7 @@ class TaggerConfig(EncodingConfig):
         )
 
     def __str__(self) -> str:
-        return f"{self.described('tagger')}{', CRF' * self.crf}"
+        return f"{self.describe('tagger')}{', CRF' * self.crf}"
 
 
 class Tagger(nn.Module):

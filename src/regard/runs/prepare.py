@@ -24,16 +24,16 @@ import torch
 from torch import nn
 
 from regard import durable
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.data.paired import Paired
 from regard.errors import DataError, RecipeError, RunError
 from regard.files.fingerprint import fingerprints
 from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
 from regard.metrics.resample import Weighable, intervals
 from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
-from regard.models.height import freeze, rates
+from regard.models.layer_depth import freeze, layer_rates
 from regard.models.lora import adapt, merged
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.recipe import Recipe
 from regard.runs import identity
 from regard.runs.corpus import Corpus
@@ -190,7 +190,7 @@ def prepare(
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
                     now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
-                train, place = corpus.train(task, now, _encoding(tell, stop))
+                train, place = corpus.train(task, now, _encoding(tell, stop), resumed=begun)
                 valid = scored.get("valid") or corpus.held_out(task, place)
                 if not begun:
                     identity.write(folder, now, [])  # this is what makes the folder a run
@@ -296,7 +296,7 @@ def set_aside_run(folder: Path) -> Path | None:
 
 def least_memory(recipe: Recipe, task: AnyTask) -> int:
     """Bytes that the parameters alone will need in training."""
-    parameters = outline(recipe.model, task.dims).parameters()
+    parameters = build_meta(recipe.model, task.dims).parameters()
     return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in parameters)
 
 
@@ -343,7 +343,7 @@ def assemble(
         device,
         d_model=recipe.model.d_model,
         ranks=ranks or Ranks(),
-        rates=rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
+        rates=layer_rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
     )
 
 

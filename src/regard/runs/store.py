@@ -21,10 +21,10 @@ from torch import nn
 from regard import __version__, durable
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import Dims, ModelConfig
-from regard.models.outline import outline, places
-from regard.text.plain import finite
+from regard.models.meta import build_meta, max_tokens
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.tasks.task import typed
+from regard.text.plain import finite
 from regard.training.checkpoint import load_weights
 
 FORMAT_VERSION = 1
@@ -96,7 +96,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({told})") from error
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
-    most = places(model_config)
+    most = max_tokens(model_config)
     needed = task_config.longest(model_config)
     if most is not None and most <= needed:
         raise CheckpointError(
@@ -111,7 +111,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
             "copy the whole folder"
         )
     try:
-        model = outline(model_config, task.dims)
+        model = build_meta(model_config, task.dims)
     except RecipeError as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({error})") from error
     check_size(folder / "model.safetensors", model)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from regard.files.source import Asked
+from regard.files.row import Asked
 from regard.serve.request_error import RequestError
 
 Given = str | list[str] | None

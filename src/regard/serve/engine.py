@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import ServeError
-from regard.files.source import Asked
+from regard.files.row import Asked
 from regard.kinds import KINDS
 from regard.serve.counts import Counts
 from regard.serve.job import Job, Purpose, n_characters

@@ -15,7 +15,7 @@ from typing import Any
 
 import regard
 from regard.errors import RegardError
-from regard.files.source import Asked
+from regard.files.row import Asked
 from regard.kinds import KINDS
 from regard.serve.framing import Message, pack, read
 from regard.text.plain import finite

@@ -1,9 +1,16 @@
 """One file = one task: what the loss, the metric and the prediction mean."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from regard.errors import DataError
+from regard.files.columns import Column
+from regard.files.lines import Refuse, refuse_at_once
+from regard.files.read import read_rows
+from regard.files.row import Row
 from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.classify_pair import ClassifyPair, ClassifyPairConfig
@@ -47,6 +54,35 @@ _ALL: tuple[type[AnyTask], ...] = (
     Pretrain,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
+
+
+def task_rows(
+    config: TaskConfig,
+    paths: Sequence[str],
+    columns: Mapping[str, Column | None],
+    *,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+    refuse: Refuse = refuse_at_once,
+) -> Iterator[Row]:
+    """Yields the rows of files, read as this task reads them."""
+    task = TASKS[config.kind]
+    records = read_rows(
+        paths,
+        columns,
+        fields=config.fields,
+        encoding=encoding,
+        base=base,
+        documents=config.document,
+        refuse=refuse,
+    )
+    for record in records:
+        try:
+            yield from task.rows(record) if columns.keys() == set(task.roles) else [record]
+        except DataError as fault:
+            refuse(fault)
+
+
 __all__ = [
     "TASKS",
     "Answer",
@@ -75,4 +111,5 @@ __all__ = [
     "Translate",
     "TranslateConfig",
     "Writing",
+    "task_rows",
 ]

@@ -16,13 +16,15 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.data.splits import Every, HoldOut
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError
 from regard.fields.axis import Axis, ended
-from regard.files.source import Row
+from regard.fields.span import Span, answer_places
+from regard.fields.text import Text
+from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.models.answerer import best_spans
 from regard.models.dims import Dims
@@ -32,11 +34,10 @@ from regard.tasks.questions import (
     Place,
     Question,
     Questions,
-    answer_places,
     context_windows,
     piece_places,
 )
-from regard.tasks.task import Axes, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
 from regard.text.tokenizer import Encoded, Tokenizer, TokenizerConfig
 
 WINDOWS_TOGETHER = 64
@@ -72,12 +73,17 @@ class AnswerConfig(TaskSettings):
         return self
 
     @property
+    def fields(self) -> Fields:
+        return {"context": Text(verbatim=True), "answer": Span()}
+
+    @property
     def hold_out(self) -> HoldOut:
         return Every("contexts", together="context")
 
 
 class Answer(Task):
     kind: ClassVar[str] = "answer"
+    settings: ClassVar[type[Any]] = AnswerConfig
     roles: ClassVar[tuple[str, ...]] = ("question", "context", "answer")
     inputs: ClassVar[tuple[str, ...]] = ("question", "context")
     models: ClassVar[tuple[str, ...]] = ("answerer",)
@@ -90,6 +96,12 @@ class Answer(Task):
         self.dims = Dims(source_vocab=len(tokenizer))
 
     @classmethod
+    def rows(cls, record: Row) -> Iterator[Row]:
+        if isinstance(record.cells["answer"], list):
+            answer_places(record)
+        yield record
+
+    @classmethod
     def fit(cls, config: AnswerConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         answerable: set[bool] = set()
 
@@ -97,11 +109,11 @@ class Answer(Task):
             before = ""
             for row in rows:
                 found = bool(answer_places(row))
-                if row.fields["question"].strip() and row.fields["context"].strip():  # else it is left out
+                if row.cells["question"].strip() and row.cells["context"].strip():  # else it is left out
                     answerable.add(found)
-                yield row.fields["question"]
-                if row.fields["context"] != before:
-                    before = row.fields["context"]
+                yield row.cells["question"]
+                if row.cells["context"] != before:
+                    before = row.cells["context"]
                     yield before
 
         learnt_from = sampled(texts())
@@ -130,10 +142,10 @@ class Answer(Task):
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), may_be_none=may_be_none)
 
     def encode(self, rows: Sequence[Row]) -> list[Question]:
-        contexts = {text: self.tokenizer.encode(text) for text in {row.fields["context"] for row in rows}}
-        asked = self.tokenizer.ids([row.fields["question"] for row in rows])
+        contexts = {text: self.tokenizer.encode(text) for text in {row.cells["context"] for row in rows}}
+        asked = self.tokenizer.ids([row.cells["question"] for row in rows])
         return [
-            self._question(row, ids, contexts[row.fields["context"]])
+            self._question(row, ids, contexts[row.cells["context"]])
             for row, ids in zip(rows, asked, strict=True)
         ]
 
@@ -167,12 +179,13 @@ class Answer(Task):
     def size(self, example: Question) -> tuple[int]:
         return (int(example.lengths.sum()),)
 
-    def keep(self, example: Question) -> Kept:
-        return example.tokens, example.lengths, example.ends, np.array([example.first])
+    def keep(self, example: Question) -> Arrays:
+        first = np.array([example.first])
+        return {"tokens": example.tokens, "lengths": example.lengths, "ends": example.ends, "first": first}
 
-    def revive(self, row: Row, kept: Kept) -> Question:
-        tokens, lengths, ends, (first,) = (part.astype(np.int64) for part in kept)
-        return Question(row, tokens, lengths, int(first), ends)
+    def revive(self, row: Row, kept: Arrays) -> Question:
+        tokens, lengths, ends = (kept[name].astype(np.int64) for name in ("tokens", "lengths", "ends"))
+        return Question(row, tokens, lengths, int(kept["first"][0]), ends)
 
     def collate(self, examples: Sequence[Question]) -> Questions:
         return Questions.of(examples)
@@ -196,7 +209,7 @@ class Answer(Task):
     def measure(self, model: nn.Module, batch: Questions, *, thorough: bool) -> AnswerTally:
         right = []
         for example in batch.examples:
-            context = example.row.fields["context"]
+            context = example.row.cells["context"]
             right.append(tuple(context[slice(*place)] for place in answer_places(example.row) or ()))
         return AnswerTally([answer.text for answer in self.predict(model, batch)], right)
 
@@ -227,7 +240,7 @@ class Answer(Task):
             return Answered("", None, None, windows[at][1][1], len(windows), at, (0, 0), example.cut)
         _, (likely, _), (first, last) = windows[at]
         start, end = example.characters(at, first, last)
-        text = example.row.fields["context"][start:end]
+        text = example.row.cells["context"][start:end]
         return Answered(text, start, end, likely, len(windows), at, (first, last), example.cut)
 
     def force(self, example: Question, prediction: Answered) -> Questions:
@@ -269,7 +282,7 @@ class Answer(Task):
 
     def _labels(self, window: Question) -> tuple[str, ...]:
         """Of every place of a window: a mark, or what stands there in the text."""
-        fields, marks = window.row.fields, self.tokenizer.pieces(self.tokenizer.framed((), ()))
+        fields, marks = window.row.cells, self.tokenizer.pieces(self.tokenizer.framed((), ()))
         begin = int(window.begins[0])
         own = window.offsets[begin : begin + int(window.lengths[0]) - window.first - 1]
         context = (fields["context"][start:end] for start, end in own)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -13,12 +13,13 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import DataError, did_you_mean, quoted
 from regard.fields.axis import Axis, ended
-from regard.files.source import Row
+from regard.fields.label import Label as LabelField
+from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.tasks.labelled import (
@@ -32,7 +33,7 @@ from regard.tasks.labelled import (
     without_words,
 )
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
-from regard.tasks.task import Axes, Loss, Part, Task, TaskSettings, Tell, padded, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, padded, word_to_word
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 MOST_LABELS = 10_000
@@ -48,6 +49,10 @@ class LabelConfig(TaskSettings):
         None, description='what a text counts in training, by label; "balanced": every label as much in all'
     )
 
+    @property
+    def fields(self) -> Fields:
+        return {"label": LabelField()}
+
 
 class ClassifyConfig(LabelConfig):
     kind: Literal["classify"] = "classify"
@@ -55,6 +60,7 @@ class ClassifyConfig(LabelConfig):
 
 class Classify(Task):
     kind: ClassVar[str] = "classify"
+    settings: ClassVar[type[Any]] = ClassifyConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
@@ -81,11 +87,11 @@ class Classify(Task):
         def texts() -> Iterator[str]:
             nonlocal file
             for row in rows:
-                if not row.fields["label"]:
+                if not row.cells["label"]:
                     raise DataError(f"{row.where}: the label is empty; give every training text one")
-                refuse_texts([row.fields["label"]], row, "label")
+                refuse_texts([row.cells["label"]], row, "label")
                 file = row.file
-                labels[row.fields["label"]] += 1
+                labels[row.cells["label"]] += 1
                 if len(labels) > MOST_LABELS:
                     raise DataError(
                         f"{file}: more than {MOST_LABELS:,} different labels look like text, not classes; "
@@ -108,7 +114,7 @@ class Classify(Task):
     @classmethod
     def spoken(cls, row: Row) -> str:
         """What the vocabulary is learnt from."""
-        return "\n".join(row.fields[role] for role in cls.inputs)
+        return "\n".join(row.cells[role] for role in cls.inputs)
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
@@ -123,7 +129,7 @@ class Classify(Task):
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
 
     def encode(self, rows: Sequence[Row]) -> list[Text]:
-        by_role = (self.tokenizer.ids([row.fields[role] for row in rows]) for role in self.inputs)
+        by_role = (self.tokenizer.ids([row.cells[role] for row in rows]) for role in self.inputs)
         return [self._text(row, texts) for row, *texts in zip(rows, *by_role, strict=True)]
 
     def _text(self, row: Row, texts: Sequence[list[int]]) -> Text:
@@ -134,7 +140,7 @@ class Classify(Task):
 
     def index(self, row: Row) -> int:
         """Of its label."""
-        label = row.fields.get("label")
+        label = row.cells.get("label")
         if label is None:
             return -1
         if not label:
@@ -152,13 +158,13 @@ class Classify(Task):
     def size(self, example: Text) -> tuple[int]:
         return (len(example.tokens),)
 
-    def keep(self, example: Text) -> Kept:
-        second = [] if example.second is None else [example.second]
-        return example.tokens, np.array([example.label, *second])
+    def keep(self, example: Text) -> Arrays:
+        second = {} if example.second is None else {"second": np.array([example.second])}
+        return {"tokens": example.tokens, "label": np.array([example.label])} | second
 
-    def revive(self, row: Row, kept: Kept) -> Text:
-        tokens, (label, *second) = kept
-        return Text(row, tokens, int(label), second=int(second[0]) if second else None)
+    def revive(self, row: Row, kept: Arrays) -> Text:
+        second = int(kept["second"][0]) if "second" in kept else None
+        return Text(row, kept["tokens"], int(kept["label"][0]), second=second)
 
     def collate(self, examples: Sequence[Text]) -> Texts:
         return Texts(
@@ -233,7 +239,7 @@ class Classify(Task):
         shown = [
             word
             for role, (first, after) in zip(self.inputs, parts, strict=False)
-            for word in (*self.tokenizer.words(example.row.fields[role], after - first - 1), *end)
+            for word in (*self.tokenizer.words(example.row.cells[role], after - first - 1), *end)
         ]
         by_name = {
             "text": ended("text", (*begin, *shown)),

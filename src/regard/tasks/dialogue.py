@@ -5,7 +5,7 @@ long one the last turns are read, and of those the end. A GPT reads turns and re
 from the reply alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,8 +18,8 @@ from regard.data.splits import Every, HoldOut
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
-from regard.files.dialogue import Turns, split
-from regard.files.source import Row
+from regard.fields.turns import Replies, Turns, exchanges, split
+from regard.files.row import Row
 from regard.layers import heads
 from regard.metrics.metric import Metric
 from regard.metrics.text import BleuTokenizer
@@ -28,7 +28,7 @@ from regard.tasks import stream
 from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
-from regard.tasks.task import Axes, layer_of
+from regard.tasks.task import Axes, Fields, layer_of
 from regard.text.tokenizer import EOS, OWN, Tokenizer
 
 
@@ -59,8 +59,8 @@ class DialogueConfig(Seq2SeqConfig):
     decode: ReplyConfig = ReplyConfig()
 
     @property
-    def reading(self) -> Turns:
-        return Turns(self.separator)
+    def fields(self) -> Fields:
+        return {"context": Turns(self.separator), "reply": Replies(self.separator)}
 
     @property
     def hold_out(self) -> HoldOut:
@@ -73,6 +73,7 @@ class DialogueConfig(Seq2SeqConfig):
 
 class Dialogue(Seq2Seq[DialogueConfig]):
     kind: ClassVar[str] = "dialogue"
+    settings: ClassVar[type[Any]] = DialogueConfig
     roles: ClassVar[tuple[str, ...]] = ("context", "reply")
     inputs: ClassVar[tuple[str, ...]] = ("context",)
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
@@ -89,16 +90,20 @@ class Dialogue(Seq2Seq[DialogueConfig]):
                     "with a language model that was trained here, or without init_from"
                 )
             return cls(config, tokenizer, tokenizer).checked()
-        pairs = sampled((row.fields["context"], row.fields["reply"]) for row in rows)
+        pairs = sampled((row.cells["context"], row.cells["reply"]) for row in rows)
         turns = dict.fromkeys(
             turn for context, reply in pairs for turn in (*split(context, config.separator), reply)
         )
         tokenizer = Tokenizer.train(config.tokenizer, turns)
         return cls(config, tokenizer, tokenizer).checked()
 
+    @classmethod
+    def rows(cls, record: Row) -> Iterator[Row]:
+        return exchanges(record)
+
     def turns(self, row: Row) -> list[str]:
         """The turns that are read."""
-        return split(row.fields["context"], self.config.separator)[-self.config.turns :]
+        return split(row.cells["context"], self.config.separator)[-self.config.turns :]
 
     def read(self, rows: Sequence[Row]) -> list[list[int]]:
         contexts = [self.turns(row) for row in rows]
@@ -119,8 +124,8 @@ class Dialogue(Seq2Seq[DialogueConfig]):
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> ReplyTally:
         """Only the first of several replies to a context has it answered."""
-        fields = [example.row.fields for example in batch.examples]
-        asked = [example for example in batch.examples if example.row.fields["references"]]
+        fields = [example.row.cells for example in batch.examples]
+        asked = [example for example in batch.examples if example.row.cells["references"]]
         answers = iter(self._answers(model, asked, batch.source_BK.device, thorough))
         tokens = batch.keep_BT.sum(dim=1).tolist()
         told = torch.split(self.log_probs(model, batch).double(), tokens)
@@ -140,7 +145,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
         return self.written(model, self.collate(asked).to(device), thorough=thorough) if asked else []
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
     ) -> Tensor:
         if isinstance(model, GPT):
             return stream.forward(model, batch, keep_BT, read or heads.logits)

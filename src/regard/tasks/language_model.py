@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.examples import Examples, Ints, Kept
+from regard.data.cache import Arrays, Examples, Ints
 from regard.data.packed import Packed
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut
@@ -23,7 +23,7 @@ from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
 from regard.errors import DataError
 from regard.fields.axis import Axis, ended
 from regard.files.documents import By, goes_on
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.metrics.metric import Metric
 from regard.models import GPT
@@ -79,7 +79,7 @@ class LanguageModelConfig(TaskSettings):
     decode: ContinueConfig = ContinueConfig()
 
     @property
-    def reading(self) -> By:
+    def document(self) -> By:
         return self.documents
 
     @property
@@ -89,6 +89,7 @@ class LanguageModelConfig(TaskSettings):
 
 class LanguageModel(Writing):
     kind: ClassVar[str] = "language_model"
+    settings: ClassVar[type[Any]] = LanguageModelConfig
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
@@ -107,7 +108,7 @@ class LanguageModel(Writing):
         cls, config: LanguageModelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None
     ) -> Self:
         if tokenizer is None:
-            texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
+            texts = sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
             tokenizer = Tokenizer.train(config.tokenizer, texts)
         return cls(config, tokenizer).checked()
 
@@ -140,7 +141,7 @@ class LanguageModel(Writing):
         return cls(config, Tokenizer.load(folder / "tokenizer.json"))
 
     def encode(self, rows: Sequence[Row]) -> list[Stretch]:
-        found = self.tokenizer.ids([row.fields["text"] for row in rows])
+        found = self.tokenizer.ids([row.cells["text"] for row in rows])
         return [Stretch(row, np.array(ids, np.int64)) for row, ids in zip(rows, found, strict=True)]
 
     def usable(self, example: Stretch) -> bool:
@@ -149,14 +150,14 @@ class LanguageModel(Writing):
     def size(self, example: Stretch) -> tuple[int]:
         return (max(1, len(example.tokens)),)
 
-    def keep(self, example: Stretch) -> Kept:
+    def keep(self, example: Stretch) -> Arrays:
         """A document is closed where it ends."""
         tokens = example.tokens
-        return (tokens if goes_on(example.row.fields["text"]) else np.append(tokens, self.end),)
+        is_part = goes_on(example.row.cells["text"])
+        return {"tokens": tokens if is_part else np.append(tokens, self.end)}
 
-    def revive(self, row: Row, kept: Kept) -> Stretch:
-        (tokens,) = kept
-        return Stretch(row, tokens)
+    def revive(self, row: Row, kept: Arrays) -> Stretch:
+        return Stretch(row, kept["tokens"])
 
     def collate(self, examples: Sequence[Stretch]) -> Stretches:
         lengths = torch.tensor([len(example.tokens) for example in examples])

@@ -12,13 +12,13 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, did_you_mean, quoted, shown
 from regard.fields.axis import Axis, ended
-from regard.files.lists import Lists
-from regard.files.source import Row
+from regard.fields.labels import Labels as LabelsField
+from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.tasks.classify import MOST_LABELS
@@ -42,12 +42,13 @@ class MultilabelConfig(TaskSettings):
     )
 
     @property
-    def reading(self) -> Lists:
-        return Lists({"label": self.separator})
+    def fields(self) -> dict[str, LabelsField]:
+        return {"label": LabelsField(self.separator)}
 
 
 class Multilabel(Task):
     kind: ClassVar[str] = "multilabel"
+    settings: ClassVar[type[Any]] = MultilabelConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
@@ -74,7 +75,7 @@ class Multilabel(Task):
         def texts() -> Iterator[str]:
             nonlocal n_texts
             for row in rows:
-                own = several(row.fields["label"], config.separator)
+                own = config.fields["label"].parse(row.cells["label"])
                 refuse_texts(own, row, "label")
                 counts.update(own)
                 if len(counts) > MOST_LABELS:
@@ -83,7 +84,7 @@ class Multilabel(Task):
                         "choose the right column with data.columns.label, or another task.separator"
                     )
                 n_texts += 1
-                yield row.fields["text"]
+                yield row.cells["text"]
 
         learnt_from = sampled(texts())
         if len(counts) < 2:
@@ -122,12 +123,12 @@ class Multilabel(Task):
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
 
     def encode(self, rows: Sequence[Row]) -> list[Multilabelled]:
-        found = self.tokenizer.ids([row.fields["text"] for row in rows])
+        found = self.tokenizer.ids([row.cells["text"] for row in rows])
         return [self._labelled(row, ids) for row, ids in zip(rows, found, strict=True)]
 
     def _labelled(self, row: Row, ids: list[int]) -> Multilabelled:
         limit = self.config.max_length
-        own = several(row.fields.get("label", ""), self.config.separator)
+        own = self.config.fields["label"].parse(row.cells.get("label", ""))
         for label in own:
             if label not in self.index:
                 near = did_you_mean(label, self.labels)
@@ -146,12 +147,11 @@ class Multilabel(Task):
     def size(self, example: Multilabelled) -> tuple[int]:
         return (len(example.tokens),)
 
-    def keep(self, example: Multilabelled) -> Kept:
-        return example.tokens, example.labels
+    def keep(self, example: Multilabelled) -> Arrays:
+        return {"tokens": example.tokens, "labels": example.labels}
 
-    def revive(self, row: Row, kept: Kept) -> Multilabelled:
-        tokens, labels = kept
-        return Multilabelled(row, tokens, labels)
+    def revive(self, row: Row, kept: Arrays) -> Multilabelled:
+        return Multilabelled(row, kept["tokens"], kept["labels"])
 
     def collate(self, examples: Sequence[Multilabelled]) -> Multilabelleds:
         labels_BC = torch.zeros(len(examples), len(self.labels))
@@ -215,7 +215,7 @@ class Multilabel(Task):
         )
 
     def axes(self, example: Multilabelled, prediction: Labels) -> Axes:
-        words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
+        words = self.tokenizer.words(example.row.cells["text"], self.config.max_length)
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
         told = prediction.text or "(none)"
         by_name = {
@@ -223,11 +223,6 @@ class Multilabel(Task):
             "labels": Axis("labels", (told,), unit="label"),
         }
         return Axes(by_name, left_out="text", answer="labels", site=_site)
-
-
-def several(cell: str, separator: str) -> tuple[str, ...]:
-    """The labels in a cell, each once; an empty cell has none."""
-    return tuple(dict.fromkeys(part.strip() for part in cell.split(separator) if part.strip()))
 
 
 def told_together(logits_BC: Tensor, labels_BC: Tensor) -> Tensor:

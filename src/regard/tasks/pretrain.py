@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 from zlib import crc32
 
 import numpy as np
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Examples, Ints, Kept
+from regard.data.cache import Arrays, Examples, Ints
 from regard.data.paired import Paired
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut, closes
@@ -25,7 +25,7 @@ from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.fields.axis import Axis, ended
 from regard.files.documents import By
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.layers.heads import log_probs, log_probs_and_hits, smoothed_cross_entropy
 from regard.metrics.metric import Metric
 from regard.models.dims import Dims
@@ -87,7 +87,7 @@ class PretrainConfig(TaskSettings):
         return self
 
     @property
-    def reading(self) -> By:
+    def document(self) -> By:
         return self.documents
 
     @property
@@ -97,6 +97,7 @@ class PretrainConfig(TaskSettings):
 
 class Pretrain(Task):
     kind: ClassVar[str] = "pretrain"
+    settings: ClassVar[type[Any]] = PretrainConfig
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("bert_pretraining",)
@@ -114,7 +115,7 @@ class Pretrain(Task):
     @classmethod
     def fit(cls, config: PretrainConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         if tokenizer is None:
-            texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
+            texts = sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
             tokenizer = Tokenizer.train_berts(config.tokenizer, texts)
         if tokenizer.marks.mask is None:
             raise RecipeError(
@@ -144,7 +145,7 @@ class Pretrain(Task):
 
     def encode(self, rows: Sequence[Row]) -> list[Document]:
         """No sentence has more than half of the room: longer ones become several."""
-        cut = [sentences(row.fields["text"], self.config.sentences) for row in rows]
+        cut = [sentences(row.cells["text"], self.config.sentences) for row in rows]
         found = iter(self.tokenizer.ids([sentence for own in cut for sentence in own]))
         return [self._document(row, [next(found) for _ in own]) for row, own in zip(rows, cut, strict=True)]
 
@@ -164,12 +165,12 @@ class Pretrain(Task):
     def size(self, example: Document | Masked) -> tuple[int]:
         return (max(1, len(example.tokens)),)
 
-    def keep(self, example: Document) -> Kept:
-        return example.tokens, example.lengths, np.array([closes(example.row)], np.int64)
+    def keep(self, example: Document) -> Arrays:
+        ends = np.array([closes(example.row)], np.int64)
+        return {"tokens": example.tokens, "lengths": example.lengths, "closes": ends}
 
-    def revive(self, row: Row, kept: Kept) -> Document:
-        tokens, lengths, _ = kept
-        return Document(row, tokens, lengths)
+    def revive(self, row: Row, kept: Arrays) -> Document:
+        return Document(row, kept["tokens"], kept["lengths"])
 
     def drawn(
         self, row: Row, texts: tuple[Ints, ...], follows: bool | None, rng: np.random.Generator
@@ -186,9 +187,9 @@ class Pretrain(Task):
     def _blanks(self, document: Document) -> Masked:
         """The text as it is, with the mask wherever it says so."""
         row, mask = document.row, self.masking.mask
-        first, *rest = self.tokenizer.ids(row.fields["text"].split(MASK))
+        first, *rest = self.tokenizer.ids(row.cells["text"].split(MASK))
         tokens = np.array(self.tokenizer.framed([*first, *(i for ids in rest for i in (mask, *ids))]))
-        if row.fields["text"].strip() and not rest:
+        if row.cells["text"].strip() and not rest:
             raise DataError(f"{row.where}: the text has no {MASK}; write it where a word is to be found")
         if (n_pieces := len(tokens) - len(self.tokenizer.framed(()))) > self.room:
             raise DataError(
@@ -266,7 +267,7 @@ class Pretrain(Task):
 
     def _filled(self, row: Row, ids: list[list[int]], likely: list[list[float]]) -> Filled:
         """A piece that continues a word stands without the space before it."""
-        text, *rest = row.fields["text"].split(MASK)
+        text, *rest = row.cells["text"].split(MASK)
         blanks, start = [], len(text)
         for found, p, after in zip(ids, likely, rest, strict=True):
             names = [self.tokenizer.names[i] for i in found]

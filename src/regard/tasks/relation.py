@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from regard.fields.axis import Axis, ended
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
@@ -73,6 +73,7 @@ class RelationTally(Columns):
 
 class Relation(Classify):
     kind: ClassVar[str] = "relation"
+    settings: ClassVar[type[Any]] = RelationConfig
     models: ClassVar[tuple[str, ...]] = ("relater",)
     called: ClassVar[str] = "a relater"
     sample: ClassVar[str] = "an <e1>entity</e1> and <e2>another</e2>"
@@ -134,5 +135,5 @@ class Relation(Classify):
 
 
 def _marked(row: Row) -> Marked:
-    text = row.fields["text"]
+    text = row.cells["text"]
     return read_marked(text, row.where) if text.strip() else BLANK

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.examples import Ints
-from regard.files.source import Row
+from regard.data.cache import Ints
+from regard.files.row import Row
 from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 from regard.tasks.windows import windows

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, among
 from regard.fields.axis import Axis, ended
-from regard.files.source import Row
+from regard.files.row import Row
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
@@ -73,7 +73,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     @classmethod
     def fit(cls, config: Co, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
-        pairs = sampled(tuple(row.fields[role] for role in cls.roles) for row in rows)
+        pairs = sampled(tuple(row.cells[role] for role in cls.roles) for row in rows)
         if config.joint:
             joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
             return cls(config, joint, joint).checked()
@@ -111,11 +111,11 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def encode(self, rows: Sequence[Row]) -> list[Pair]:
         _, wanted = self.roles
-        targets = self.target.ids([row.fields.get(wanted, "") for row in rows])
+        targets = self.target.ids([row.cells.get(wanted, "") for row in rows])
         limit = self.config.max_length
         pairs = []
         for row, source, target in zip(rows, self.read(rows), targets, strict=True):
-            answer = (BOS, *target[:limit], EOS) if wanted in row.fields else (BOS,)
+            answer = (BOS, *target[:limit], EOS) if wanted in row.cells else (BOS,)
             part = self.part(source)
             pairs.append(
                 Pair(row, np.array(part), np.array(answer), len(part) < len(source), len(target) > limit)
@@ -124,7 +124,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def read(self, rows: Sequence[Row]) -> list[list[int]]:
         """The whole sources, each closed by an end mark."""
-        return [[*ids, EOS] for ids in self.source.ids([row.fields[self.roles[0]] for row in rows])]
+        return [[*ids, EOS] for ids in self.source.ids([row.cells[self.roles[0]] for row in rows])]
 
     def part(self, source: list[int]) -> list[int]:
         """What is read of a source: its beginning, if it is too long."""
@@ -142,12 +142,11 @@ class Seq2Seq(Writing, Generic[Co]):
     def size(self, example: Pair) -> tuple[int, int]:
         return len(example.source), max(1, len(example.target) - 1)
 
-    def keep(self, example: Pair) -> Kept:
-        return example.source, example.target
+    def keep(self, example: Pair) -> Arrays:
+        return {"source": example.source, "target": example.target}
 
-    def revive(self, row: Row, kept: Kept) -> Pair:
-        source, target = kept
-        return Pair(row, source, target)
+    def revive(self, row: Row, kept: Arrays) -> Pair:
+        return Pair(row, kept["source"], kept["target"])
 
     def collate(self, examples: Sequence[Pair]) -> Pairs:
         return Pairs(
@@ -159,10 +158,10 @@ class Seq2Seq(Writing, Generic[Co]):
         )
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
     ) -> Tensor:
         """What `read` makes of the states that foretell the labels; without it, logits."""
-        reading = {} if read is None else {"read": read}
+        reading = {} if read is None else {"head": read}
         made: Tensor = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, **reading)
         return made
 
@@ -207,7 +206,7 @@ class Seq2Seq(Writing, Generic[Co]):
         given, wanted = self.roles
         answers = self.written(model, self.collate(examples).to(device), thorough=True)
         return [
-            {"input": example.row.fields[given], "expected": example.row.fields[wanted], "answer": answer}
+            {"input": example.row.cells[given], "expected": example.row.cells[wanted], "answer": answer}
             for example, answer in zip(examples, answers, strict=True)
         ]
 
@@ -272,7 +271,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def source_labels(self, example: Pair) -> tuple[str, ...]:
         """A label for each piece of the source, its end included."""
-        words = self.source.words(example.row.fields[self.roles[0]], len(example.source) - 1)
+        words = self.source.words(example.row.cells[self.roles[0]], len(example.source) - 1)
         return (*words, "</s>")
 
     def axes(self, example: Pair, prediction: Written) -> Axes:

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.examples import Ints
-from regard.files.source import Row
+from regard.data.cache import Ints
+from regard.files.row import Row
 from regard.metrics.language import foretold
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.tasks.shared import Columns, Padded

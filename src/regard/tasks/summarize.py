@@ -5,7 +5,7 @@ so both sides have one vocabulary unless told otherwise.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from torch import nn
@@ -60,6 +60,7 @@ class SummaryTally(Columns):
 
 class Summarize(Seq2Seq[SummarizeConfig]):
     kind: ClassVar[str] = "summarize"
+    settings: ClassVar[type[Any]] = SummarizeConfig
     roles: ClassVar[tuple[str, ...]] = ("document", "summary")
     inputs: ClassVar[tuple[str, ...]] = ("document",)
     metric = Metric("rougeL")
@@ -68,7 +69,7 @@ class Summarize(Seq2Seq[SummarizeConfig]):
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:
         written = self.written(model, batch, thorough=thorough)
         documents, references = (
-            [example.row.fields[role] for example in batch.examples] for role in self.roles
+            [example.row.cells[role] for example in batch.examples] for role in self.roles
         )
         return SummaryTally(
             references,

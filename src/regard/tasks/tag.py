@@ -12,22 +12,23 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
 from regard.fields.axis import Axis, ended
+from regard.fields.tags import Tags, Words, words_of
 from regard.files.conll import INSIDE_A_WORD
 from regard.files.lines import UNDECODED
-from regard.files.lists import WORDS, Lists
-from regard.files.source import Row, word_where
+from regard.files.read import word_where
+from regard.files.row import Row, text_of
 from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
 from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
-from regard.tasks.task import Axes, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
 from regard.text import tags
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 from regard.text.unicode import JOINERS, MARK, outline
@@ -58,12 +59,13 @@ class TagConfig(TaskSettings):
     max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
     @property
-    def reading(self) -> Lists:
-        return WORDS
+    def fields(self) -> Fields:
+        return {"text": Words(), "tags": Tags()}
 
 
 class Tag(Task):
     kind: ClassVar[str] = "tag"
+    settings: ClassVar[type[Any]] = TagConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
@@ -101,7 +103,7 @@ class Tag(Task):
                         f"{row.where}: more than {MOST_TAGS:,} different tags look like words; "
                         "choose the right column with data.columns.tags"
                     )
-                yield row.fields["text"]
+                yield text_of(row.cells["text"])
 
         learnt_from = sampled(texts())
         names = tags.completed(names) if config.illegal == "mend" else names
@@ -156,9 +158,9 @@ class Tag(Task):
         ]
 
     def _words(self, row: Row) -> tuple[list[str], list[str]]:
-        text = row.fields["text"]
-        if "tags" not in row.fields:
-            return (text.split(" ") if row.in_words else self.words(text)), []
+        text = row.cells["text"]
+        if "tags" not in row.cells:
+            return (text if isinstance(text, list) else self.words(text)), []
         words, own = words_and_tags(row)
         for place, tag in enumerate(own):
             if tag not in self.index:
@@ -201,11 +203,11 @@ class Tag(Task):
     def size(self, example: Sentence) -> tuple[int]:
         return (len(example.tokens) + len(self.tokenizer.framed(())),)
 
-    def keep(self, example: Sentence) -> Kept:
-        return example.tokens, example.n_pieces, example.tags
+    def keep(self, example: Sentence) -> Arrays:
+        return {"tokens": example.tokens, "n_pieces": example.n_pieces, "tags": example.tags}
 
-    def revive(self, row: Row, kept: Kept) -> Sentence:
-        tokens, n_pieces, own = (part.astype(np.int64) for part in kept)
+    def revive(self, row: Row, kept: Arrays) -> Sentence:
+        tokens, n_pieces, own = (kept[name].astype(np.int64) for name in ("tokens", "n_pieces", "tags"))
         return Sentence(row, tokens, n_pieces, own)
 
     def collate(self, examples: Sequence[Sentence]) -> Sentences:
@@ -235,9 +237,9 @@ class Tag(Task):
         return answers
 
     def _tagged(self, example: Sentence, best: list[int], likely: list[float]) -> Tagged:
-        text = example.row.fields["text"]
-        in_words = example.row.in_words or "tags" in example.row.fields
-        cut = _between_spaces(text) if in_words else self._places(text)
+        cell = example.row.cells["text"]
+        text, is_cut = text_of(cell), isinstance(cell, list) or "tags" in example.row.cells
+        cut = _between_spaces(text) if is_cut else self._places(text)
         names = tuple(self.names[tag] for tag in best)
         return Tagged(text, tuple(cut), names, tuple(likely), self.scheme is not None, example.cut)
 
@@ -284,7 +286,7 @@ class Tag(Task):
 
 def words_and_tags(row: Row) -> tuple[list[str], list[str]]:
     """Of a row with tags; an empty one has neither."""
-    words, own = (row.fields[role].split(" ") if row.fields[role] else [] for role in ("text", "tags"))
+    words, own = (words_of(row.cells[role]) for role in ("text", "tags"))
     if len(words) != len(own):
         raise DataError(
             f"{row.where}: {len(words)} words but {len(own)} tags; every word needs one, "

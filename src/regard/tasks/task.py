@@ -5,7 +5,7 @@ The training loop, the evaluation and the explanation see only this protocol.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.data.examples import Examples, Ints, Kept
+from regard.data.cache import Arrays, Examples, Ints
 from regard.data.splits import Every, HoldOut
 from regard.decode import untold
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
-from regard.files.source import Reading, Row
+from regard.fields.field import Field
+from regard.files.documents import By
+from regard.files.row import Row, text_of
 from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.text.tokenizer import PAD, Tokenizer
@@ -127,6 +129,10 @@ ROWS_TOGETHER = 64
 """Inputs answered in one batch."""
 
 
+Fields = Mapping[str, Field]
+"""By role."""
+
+
 class TaskSettings(Config):
     """The settings that the code around a task asks every task for."""
 
@@ -134,8 +140,13 @@ class TaskSettings(Config):
     max_length: int
 
     @property
-    def reading(self) -> Reading | None:
-        """How its files are read, where not every row is a record of texts."""
+    def fields(self) -> Fields:
+        """The field of every role whose cells are not just text."""
+        return {}
+
+    @property
+    def document(self) -> By | None:
+        """What a document of plain text is, for a task that reads documents."""
         return None
 
     @property
@@ -152,6 +163,7 @@ class Task(Protocol):
     """A task subclasses this explicitly; what has a body here is what most tasks do alike."""
 
     kind: ClassVar[str]
+    settings: ClassVar[type[Any]]
     roles: ClassVar[tuple[str, ...]]
     """The columns a row must have for training."""
     inputs: ClassVar[tuple[str, ...]]
@@ -188,6 +200,11 @@ class Task(Protocol):
     def fit(cls, config: Any, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         """Learn what the training data decides: vocabulary, labels."""
 
+    @classmethod
+    def rows(cls, record: Row) -> Iterator[Row]:
+        """The rows that one record of a file becomes; DataError where its cells do not belong together."""
+        yield record
+
     def searching(self, **changes: Any) -> Self:
         """The same task with another search (beam=5); RecipeError when it does not search."""
         raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
@@ -216,11 +233,11 @@ class Task(Protocol):
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
     @abstractmethod
-    def keep(self, example: Any) -> Kept:
-        """What a cache has to keep of it, as sequences of integers from 0 on."""
+    def keep(self, example: Any) -> Arrays:
+        """The arrays that a cache has to keep of it."""
 
     @abstractmethod
-    def revive(self, row: Row, kept: Kept) -> Any:
+    def revive(self, row: Row, kept: Arrays) -> Any:
         """The example again, as far as training needs it; the row has no text."""
 
     @abstractmethod
@@ -244,7 +261,7 @@ class Task(Protocol):
         answers = self.predict(model, self.collate(examples).to(device))
         first, *_, last = self.roles
         return [
-            {"input": row.fields[first], "expected": row.fields[last], "answer": answer.text}
+            {"input": text_of(row.cells[first]), "expected": text_of(row.cells[last]), "answer": answer.text}
             for row, answer in zip((example.row for example in examples), answers, strict=True)
         ]
 

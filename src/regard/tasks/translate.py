@@ -1,7 +1,7 @@
 """translate: a text in one language in, the same in another out."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -59,6 +59,7 @@ class TextTally(Columns):
 
 class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
+    settings: ClassVar[type[Any]] = TranslateConfig
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
     inputs: ClassVar[tuple[str, ...]] = ("source",)
     metric = Metric("bleu")
@@ -67,5 +68,5 @@ class Translate(Seq2Seq[TranslateConfig]):
         return TextTally.of(
             self.config.bleu_tokenize,
             self.written(model, batch, thorough=thorough),
-            [example.row.fields["target"] for example in batch.examples],
+            [example.row.cells["target"] for example in batch.examples],
         )

@@ -14,7 +14,7 @@ from torch import nn
 from regard import durable
 from regard.data.ahead import Ahead
 from regard.data.batching import Order, Place, split
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.errors import CheckpointError
 from regard.tasks.task import Batch, Tally, Task, evaluating
 from regard.training import checkpoint

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from regard.errors import DataError
-from regard.files.dialogue import MOST_TURNS, Turns
-from regard.files.source import Row, read_rows
+from regard.fields.turns import MOST_TURNS
+from regard.files.row import Row
+from regard.tasks import DialogueConfig, task_rows
 
 ROLES = {"context": None, "reply": None}
 
@@ -16,7 +17,7 @@ ROLES = {"context": None, "reply": None}
 def read(folder: Path, *records: Any, columns: Any = ROLES, **settings: Any) -> list[Row]:
     path = folder / "talk.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-    return list(read_rows([str(path)], columns, by=Turns(), **settings))
+    return list(task_rows(DialogueConfig(), [str(path)], columns, **settings))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def read(folder: Path, *records: Any, columns: Any = ROLES, **settings: Any) -> 
 )
 def test_every_turn_but_the_first_is_a_reply(turns: Any, tmp_path: Path) -> None:
     rows = read(tmp_path, {"id": 7, "turns": turns})
-    assert [row.fields for row in rows] == [
+    assert [row.cells for row in rows] == [
         {"context": "Hi.", "reply": "Who is there?", "references": "Who is there?"},
         {"context": "Hi.\nWho is there?", "reply": "Me.", "references": "Me."},
     ]
@@ -39,25 +40,25 @@ def test_every_turn_but_the_first_is_a_reply(turns: Any, tmp_path: Path) -> None
 
 def test_a_context_may_have_several_replies(tmp_path: Path) -> None:
     rows = read(tmp_path, {"context": ["Hi.", "Yes?"], "responses": ["One.", "Two."]})
-    assert [row.fields["reply"] for row in rows] == ["One.", "Two."]
-    assert [row.fields["references"] for row in rows] == ["One.\nTwo.", ""], "asked once"
-    assert {row.fields["context"] for row in rows} == {"Hi.\nYes?"}
+    assert [row.cells["reply"] for row in rows] == ["One.", "Two."]
+    assert [row.cells["references"] for row in rows] == ["One.\nTwo.", ""], "asked once"
+    assert {row.cells["context"] for row in rows} == {"Hi.\nYes?"}
     (row,) = read(tmp_path, {"said": "Hi.", "then": "Yes?"}, columns={"context": "said", "reply": "then"})
-    assert row.fields == {"context": "Hi.", "reply": "Yes?", "references": "Yes?"}
+    assert row.cells == {"context": "Hi.", "reply": "Yes?", "references": "Yes?"}
 
 
 def test_a_reply_may_have_several_lines(tmp_path: Path) -> None:
     """They are no several replies; those stand in a list, or with the mark between them."""
     (row,) = read(tmp_path, {"context": "Hi.\nYes?", "reply": "One.\nTwo."})
-    assert row.fields == {"context": "Hi.\nYes?", "reply": "One. Two.", "references": "One. Two."}
+    assert row.cells == {"context": "Hi.\nYes?", "reply": "One. Two.", "references": "One. Two."}
     (tmp_path / "talk.csv").write_text('context,reply\nHi.,"One.\nTwo. __eou__ Three."\n', "utf-8")
-    rows = list(read_rows([str(tmp_path / "talk.csv")], ROLES, by=Turns()))
-    assert [row.fields["reply"] for row in rows] == ["One. Two.", "Three."]
+    rows = list(task_rows(DialogueConfig(), [str(tmp_path / "talk.csv")], ROLES))
+    assert [row.cells["reply"] for row in rows] == ["One. Two.", "Three."]
 
 
 def test_a_context_alone_is_not_taken_apart(tmp_path: Path) -> None:
     (row,) = read(tmp_path, {"context": ["Hi.", "Yes?"]}, columns={"context": None})
-    assert row.fields == {"context": "Hi.\nYes?"}
+    assert row.cells == {"context": "Hi.\nYes?"}
 
 
 @pytest.mark.parametrize(
@@ -70,16 +71,16 @@ def test_a_context_alone_is_not_taken_apart(tmp_path: Path) -> None:
 )
 def test_tables_hold_contexts_and_replies(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    (row,) = read_rows([str(tmp_path / name)], ROLES, by=Turns())
-    assert row.fields == {"context": "Hi.\nYes?", "reply": "Me.", "references": "Me."}
+    (row,) = task_rows(DialogueConfig(), [str(tmp_path / name)], ROLES)
+    assert row.cells == {"context": "Hi.\nYes?", "reply": "Me.", "references": "Me."}
 
 
 @pytest.mark.parametrize(("name", "header"), [("talk.tsv", "id\tdialogue\n"), ("talk.txt", "")])
 def test_a_line_may_be_a_whole_conversation(name: str, header: str, tmp_path: Path) -> None:
     begin = "7\t" if header else ""
     (tmp_path / name).write_text(f"{header}{begin}Hi. // Yes? // Me.\n", "utf-8")
-    rows = list(read_rows([str(tmp_path / name)], ROLES, by=Turns("//")))
-    assert [(row.fields["context"], row.fields["reply"]) for row in rows] == [
+    rows = list(task_rows(DialogueConfig(separator="//"), [str(tmp_path / name)], ROLES))
+    assert [(row.cells["context"], row.cells["reply"]) for row in rows] == [
         ("Hi.", "Yes?"),
         ("Hi.\nYes?", "Me."),
     ]
@@ -88,8 +89,8 @@ def test_a_line_may_be_a_whole_conversation(name: str, header: str, tmp_path: Pa
 def test_a_context_is_bounded(tmp_path: Path) -> None:
     rows = read(tmp_path, {"turns": [f"turn {number}" for number in range(MOST_TURNS + 5)]})
     assert len(rows) == MOST_TURNS + 4
-    assert len(rows[-1].fields["context"].split("\n")) == MOST_TURNS
-    assert rows[-1].fields["context"].endswith(f"turn {MOST_TURNS + 3}")
+    assert len(rows[-1].cells["context"].split("\n")) == MOST_TURNS
+    assert rows[-1].cells["context"].endswith(f"turn {MOST_TURNS + 3}")
 
 
 @pytest.mark.parametrize(
