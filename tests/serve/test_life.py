@@ -93,7 +93,7 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     ids=" ".join,
 )
 def test_what_no_header_says_is_not_allowed_in_vain(models: list[Path], allowed: tuple[str, str]) -> None:
-    assert f"{' '.join(allowed)}: write a" in refusal(str(models[0]), *allowed)
+    assert f"{' '.join(allowed)}: not a" in refusal(str(models[0]), *allowed)
 
 
 def test_the_address_told_is_one_that_is_let_in() -> None:
@@ -118,7 +118,7 @@ def test_limits_are_shown() -> None:
     shown = CliRunner().invoke(app, ["serve", "--show-limits"]).output
     assert "queue = 256" in shown
     assert "body_bytes = 1,000,000" in shown
-    assert "texts waiting for a model" in shown
+    assert "texts in the queue of a model" in shown
     changed = CliRunner().invoke(app, ["serve", "--show-limits", "--limit", "queue=7"]).output
     assert "queue = 7" in changed
 
