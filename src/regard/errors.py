@@ -50,14 +50,14 @@ def shown(value: object) -> str:
         return "a number of thousands of digits"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Suggest the closest name, as `; did you mean n_heads?`, or list the known names if none is close."""
-    names = [_short(each) for each in sorted(known)]
-    close = get_close_matches(_short(name), names, n=1, cutoff=0.5)
+    known = [_short(each) for each in sorted(names)]
+    close = get_close_matches(_short(name), known, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]}?"
-    rest = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
-    return f"; known: {', '.join(names[:MOST_SHOWN])}{rest}" if names else ""
+    rest = f" and {len(known) - MOST_SHOWN:,} more" if len(known) > MOST_SHOWN else ""
+    return f"; known: {', '.join(known[:MOST_SHOWN])}{rest}" if known else ""
 
 
 def _short(text: str) -> str:

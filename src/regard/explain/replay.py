@@ -27,12 +27,12 @@ def explain(
     task: Task,
     model: nn.Module,
     description: str,
-    asked: Asked,
+    query: Asked,
     device: torch.device,
     prediction: Any = None,
 ) -> Explanation:
     """Predict unless a prediction is given, replay it, and collect every attention map with its axes."""
-    (row,) = rows_of([asked], *task.inputs)
+    (row,) = rows_of([query], *task.inputs)
     (example,) = task.encode([row])
     if not task.usable_input(example):
         empty = [role for role in task.inputs if not text_of(row.cells[role]).strip()] or task.inputs

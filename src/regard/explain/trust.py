@@ -99,7 +99,7 @@ def _sentences(
     changes: tuple[float, float, float], share: float, chance: float, shape: tuple[int, int]
 ) -> tuple[str, str]:
     """Sentence in English and in Chinese; `shape` is the number of maps and of answer tokens."""
-    top, mean, most = (f"{change:.2f}" if change >= 0.1 else f"{change:.2g}" for change in changes)
+    top, mean, largest = (f"{change:.2f}" if change >= 0.1 else f"{change:.2g}" for change in changes)
     n_maps, n_tokens = shape
     verdict, verdict_zh = VERDICTS[_verdict(share, chance)]
     answer, answer_zh = ("a word of the answer", "答案中每个词") if n_tokens > 1 else ("the answer", "答案")
@@ -108,11 +108,11 @@ def _sentences(
     best_zh = f"最先显示的是 {n_maps} 张图中最好的一张。" if n_maps > 1 else ""
     return (
         "Measured on this input: leaving out the token with the largest weight changes the log-probability "
-        f"of {answer} by {top}{on_average}; a random token by {mean}, the one that matters most by "
-        f"{most}. So the weights go {share:.0%} of the way from random to best (shuffled weights stay below "
-        f"{chance:.0%} in 95% of cases): {verdict}.{best}",
+        f"of {answer} by {top}{on_average}; a random token by {mean}, the one that matters most "
+        f"by {largest}. So the weights go {share:.0%} of the way from random to best (shuffled weights stay "
+        f"below {chance:.0%} in 95% of cases): {verdict}.{best}",
         f"对这条输入的实测：去掉权重最大的词元，{answer_zh}的对数概率{on_average_zh}改变 {top}；"
-        f"随机去掉一个词元改变 {mean}，去掉最重要的词元改变 {most}。"
+        f"随机去掉一个词元改变 {mean}，去掉最重要的词元改变 {largest}。"
         f"从随机（0%）到最佳（100%），注意力权重达到 {share:.0%}"
         f"（打乱的权重在 95% 的情况下低于 {chance:.0%}）：{verdict_zh}。{best_zh}",
     )
