@@ -1,4 +1,4 @@
-"""What every configuration is: frozen, strict, and written beside the class it configures."""
+"""Base class of all configurations: frozen, strict, and defined beside the class it configures."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ LARGEST = 2**31 - 1
 
 
 class Config(BaseModel):
-    """A typo is an error, a built thing never changes its mind, and every number is one to reckon with."""
+    """Frozen configuration in which unknown names and infinite or huge numbers are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
@@ -79,12 +79,12 @@ def _written(value: Config, info: Any) -> dict[str, Any]:
 
 
 def said(message: str) -> str:
-    """Pydantic's words about a value, without what it calls it: `should be greater than 0`."""
+    """Strip pydantic's name of a value from its message, leaving `should be greater than 0`."""
     return re.sub(r"^(Value error, |\w+ (?=should ))", "", message)
 
 
 def first_fault(error: ValidationError, names: Mapping[str, str] | None = None) -> str:
-    """Of a file that is not the user's own, in pydantic's words; `names` are what it calls our settings."""
+    """Describe the first error in a file of another tool; `names` maps our settings to its names."""
     fault = error.errors(include_url=False)[0]
     path = ".".join((names or {}).get(str(part), str(part)) for part in fault["loc"])
     message = fault["msg"].removeprefix("Value error, ")

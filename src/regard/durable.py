@@ -1,7 +1,7 @@
-"""Folders and files that are whole or absent, through kills, power cuts and full disks; and show damage.
+"""Atomic writes of files and folders, which survive kills, power cuts and full disks, and checksums.
 
-Everything is written under another name and forced to the disk before it gets its own. A sealed folder
-also holds the sha256 of every file, so that whoever reads it can know that it is what was written.
+Everything is written under a temporary name and synced to disk before it is renamed. A sealed folder also
+holds the sha256 of every file, so that damage is detected.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ MANIFEST = "manifest.json"
 
 
 def reached(moment: str) -> None:
-    """Called at every named moment of a write. It does nothing; the crash tests kill the process here."""
+    """Mark a named moment of a write; it does nothing, but the crash tests kill the process here."""
 
 
 def write_folder(final: Path, fill: Callable[[Path], None]) -> None:
-    """`fill` gets an empty folder; what it leaves there becomes `final`, replacing what was there before."""
+    """Write a folder atomically: `fill` fills an empty one, which then replaces `final`."""
     partial, old = _hidden(final, "partial"), _hidden(final, "old")
     clear(partial)
     reached("before the folder")
@@ -49,12 +49,12 @@ def write_folder(final: Path, fill: Callable[[Path], None]) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Replace a file's text, or leave the file as it was."""
+    """Write a text file atomically."""
     fill_file(path, lambda partial: partial.write_text(text, "utf-8"))
 
 
 def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
-    """`fill` gets the name of a file to write, which then replaces what was there."""
+    """Write a file atomically: `fill` writes a temporary file, which then replaces `path`."""
     partial = _hidden(path, "partial")
     try:
         fill(partial)
@@ -70,7 +70,7 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Gone at once for whoever looks, however long deleting takes: a half-deleted folder has another name."""
+    """Remove a folder atomically: it is renamed first, however long deleting takes."""
     gone = _hidden(folder, "gone")
     clear(gone)
     reached("before the removal")
@@ -87,7 +87,7 @@ def clear(path: Path) -> None:
 
 
 def mend(parent: Path) -> None:
-    """Undo what killed writes and removals left in a folder of ours; what was being replaced returns."""
+    """Clean up after killed writes and removals in a folder of ours, restoring what was being replaced."""
     for old in parent.glob(".*.old"):
         name = parent / old.name[1:].removesuffix(".old")
         if not name.exists():
@@ -98,18 +98,18 @@ def mend(parent: Path) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Write down what every file of the folder is."""
+    """Write the checksums of all files into the folder."""
     (folder / MANIFEST).write_text(_manifest(folder), "utf-8")
 
 
 def damage(folder: Path) -> str | None:
-    """What differs from the folder that was sealed, naming the file; None if it is the same to the bit."""
+    """Describe the first difference from the sealed folder; None if it is intact, to the bit."""
     try:
-        found = _manifest(folder)
+        current = _manifest(folder)
         text = (folder / MANIFEST).read_text("utf-8")
-        if text == found:
+        if text == current:
             return None
-        sealed, actual = json.loads(text)["sha256"], json.loads(found)["sha256"]
+        sealed, actual = json.loads(text)["sha256"], json.loads(current)["sha256"]
         for name in sorted(sealed.keys() | actual.keys()):
             if sealed.get(name) != actual.get(name):
                 how = "is missing" if name not in actual else "is not what was written"
@@ -125,14 +125,14 @@ def sha256(path: Path) -> str:
 
 
 def _manifest(folder: Path) -> str:
-    """The one text that describes a folder: comparing it with the sealed text misses no bit of either."""
+    """Canonical text of a folder's checksums; comparing texts, a single changed bit is noticed."""
     paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != MANIFEST)
     sums = {path.relative_to(folder).as_posix(): sha256(path) for path in paths}
     return json.dumps({"sha256": sums}, indent=1) + "\n"
 
 
 def _name(fault: BaseException, path: Path) -> None:
-    """A disk that is full says so of no file; whoever tells of it must know which."""
+    """Add the path to an error that has none, such as that of a full disk."""
     if isinstance(fault, OSError) and fault.errno is not None and fault.filename is None:
         fault.filename = str(path)
 
@@ -142,7 +142,7 @@ def _hidden(path: Path, kind: str) -> Path:
 
 
 def _sync(path: Path) -> None:
-    """Force a file, or the names in a folder, to the disk."""
+    """Sync a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

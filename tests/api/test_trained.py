@@ -507,7 +507,7 @@ def test_what_cannot_be_explained_is_said() -> None:
     with pytest.raises(DataError, match="nothing to explain: the text is empty"):
         untrained(rnn()).explain("  ")
     for config in (rnn(attention="none"), classifier("rnn", "mean")):
-        with pytest.raises(DataError, match=r"nothing to show: .* 2 to 127 pieces, not 1$"):
+        with pytest.raises(DataError, match=r"nothing to show: .* 2 to 127 tokens, not 1$"):
             untrained(config).explain("a")
 
 
@@ -522,7 +522,7 @@ def test_without_attention_to_the_text_what_spoke_is_measured(config: Any) -> No
     explained = model.explain(text)
     assert explained.main == "left-out"
     assert explained.trust is not None
-    assert explained.trust.sentence.startswith("Measured, not attended")
+    assert explained.trust.sentence.startswith("Measured, not attention")
     weights_K = explained.map("left-out").head(None)[0]
     assert weights_K.sum() == pytest.approx(1, abs=1e-5)
     assert weights_K[-1] == 0

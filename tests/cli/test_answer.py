@@ -218,7 +218,7 @@ def test_two_contexts_are_refused(call: Call, run: Path) -> None:
 def test_explain_says_which_words_spoke(call: Call, run: Path, home: Path) -> None:
     result = call("explain", run, "where is amber?", "--context", CONTEXT)
     assert result.exit_code == 0, result.stderr
-    assert "Measured, not attended" in result.stdout
+    assert "Measured, not attention" in result.stdout
     assert "begins: " in result.stdout
     assert (home / "attention.html").is_file()
     blank = call("explain", run, " ", "--context", CONTEXT)

@@ -12,16 +12,16 @@ def test_prints_the_answers_and_writes_a_page(call: Call, translator: Path, home
     answers = call("predict", translator, "一二三", "--beam", "3", "--n-best", "2").stdout
     for line in answers.splitlines():
         assert line.split("\t")[2] in result.stdout
-    assert "beginnings in" in result.stdout
+    assert "hypotheses in" in result.stdout
     assert result.stdout.splitlines()[-1] == "page  beams.html"
     assert "</html>" in (home / "beams.html").read_text("utf-8")
 
 
 def test_json_has_every_beginning(call: Call, translator: Path) -> None:
     told = json.loads(call("beams", translator, "一二三", "--json").stdout)
-    first, *others = told["beginnings"]
+    first, *others = told["nodes"]
     assert first["text"] == ""
-    assert all(told["beginnings"][one["parent"]]["step"] == one["step"] - 1 for one in others)
+    assert all(told["nodes"][one["parent"]]["step"] == one["step"] - 1 for one in others)
     (best,) = [one for one in others if one["rank"] == 1]
     assert best["text"] == call("predict", translator, "一二三").stdout.strip()
 

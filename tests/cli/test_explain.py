@@ -13,7 +13,7 @@ def test_writes_a_page_and_a_picture_and_prints_links(call: Call, translator: Pa
     assert result.stdout.startswith("一二三\n→ ")
     assert " ← " in result.stdout
     assert "Measured on this input" in result.stdout
-    assert "not proof of why it decided" in result.stdout
+    assert "they do not prove why it decided" in result.stdout
     assert result.stdout.splitlines()[-2:] == ["page     attention.html", "picture  attention.svg"]
 
 

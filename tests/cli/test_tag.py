@@ -210,7 +210,7 @@ def test_explain_says_which_words_spoke_for_a_tag(call: Call, run: Path, home: P
     result = call("explain", run, GIVEN)
     assert result.exit_code == 0, result.stderr
     assert "left out: answer → text" in result.stdout
-    assert "Measured, not attended" in result.stdout
+    assert "Measured, not attention" in result.stdout
     assert (home / "attention.html").is_file()
     assert (home / "attention.svg").is_file()
     explained = regard.load(run).explain(GIVEN)

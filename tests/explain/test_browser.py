@@ -45,7 +45,7 @@ def test_the_first_view_is_the_main_map_at_its_strongest_link(open_page, transla
     expect(page.locator("#output")).to_have_text(translation.output)
     expect(page.locator("#measured")).to_have_text(translation.trust.sentence)
     expect(page.locator("#score")).to_have_text("0.58")
-    expect(page.locator(".caveat")).to_contain_text("not proof of why")
+    expect(page.locator(".caveat")).to_contain_text("do not prove why")
 
 
 def test_where_nothing_attends_nothing_is_called_attention(open_page, classification):
@@ -53,14 +53,14 @@ def test_where_nothing_attends_nothing_is_called_attention(open_page, classifica
     share = replace(pooling, site="left-out", title="left out: answer → text", holds="share")
     likely = replace(pooling, site="labels", title="probability: each label", holds="probability")
     page = open_page(replace(classification, maps=(share, likely), main="left-out"))
-    expect(page.locator("h1")).to_have_text("What spoke for the answer")
-    expect(page.locator("#holds")).to_have_text("share of what changed")
+    expect(page.locator("h1")).to_have_text("What the answer depends on")
+    expect(page.locator("#holds")).to_have_text("share of the change")
     expect(page.locator(".caveat")).to_be_hidden()
     assert "ttention" not in page.inner_text("main")
     page.select_option("#site", "1")
     expect(page.locator("#holds")).to_have_text("probability")
     page.get_by_role("button", name="中文").click()
-    expect(page.locator("h1")).to_have_text("哪些词支持这个答案")
+    expect(page.locator("h1")).to_have_text("答案取决于哪些词")
     assert "注意力" not in page.inner_text("main")
 
 
@@ -239,7 +239,7 @@ def test_saved_files_hold_the_picture(open_page, translation, classification, tm
     svg_file, svg = saved(page, "#save-svg", tmp_path)
     assert svg_file.suggested_filename == "attention-decoder.layers.3.cross-head2.svg"
     shown = "|".join(ElementTree.fromstring(svg).itertext())
-    for text in ("白鹭", "Yesterday", "head 2", "The weights go 58%", "not proof of why"):
+    for text in ("白鹭", "Yesterday", "head 2", "The weights go 58%", "do not prove why"):
         assert text in shown
     png_file, png = saved(page, "#save-png", tmp_path)
     assert png_file.suggested_filename.endswith(".png")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from regard.serve.asked import asked
-from regard.serve.refused import RefusedError
+from regard.serve.request_error import RequestError
 
 PAIR = ("question", "context")
 
@@ -50,7 +50,7 @@ def test_texts_and_pairs(given: dict[str, Any], names: tuple[str, ...], expected
 def test_what_does_not_fit_is_refused(
     given: dict[str, Any], names: tuple[str, ...], code: str, said: str
 ) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RequestError) as refused:
         asked(given, names)
     assert refused.value.code == code
     assert said in refused.value.message

@@ -12,7 +12,7 @@ import pytest
 
 from regard.errors import ServeError
 from regard.serve.limits import Limits
-from regard.serve.listener import within_files
+from regard.serve.listener import within_open_files
 from served import Served, sentences, served
 
 FEW_FILES = 128
@@ -63,7 +63,7 @@ def test_who_asks_does_not_make_way(models: list[Path], tmp_path: Path) -> None:
         assert b"Retry-After: 1" in told
         assert json.loads(said)["error"] == {
             "code": "busy",
-            "message": "too many connections are waiting already (2 at most); try again in a moment",
+            "message": "too many connections already (at most 2); try again in a moment",
             "limit": 2,
         }
         for connection in asking:
@@ -81,7 +81,7 @@ def test_as_many_as_files_may_be_open(
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
-    assert within_files(Limits(), n_models=2).connections == room
+    assert within_open_files(Limits(), n_models=2).connections == room
     assert asked == ([(4096 + 80, hard)] if hard > 4096 else [(1024, 1024)] if soft == 1024 else [])
 
 
@@ -89,4 +89,4 @@ def test_too_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: None)
     with pytest.raises(ServeError, match=r"only 64 files may be open .* 88 are needed; .*: ulimit -n 4168"):
-        within_files(Limits(), n_models=1)
+        within_open_files(Limits(), n_models=1)

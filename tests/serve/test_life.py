@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from hostile import reset
 from regard.cli import app
-from regard.serve.server import _names as called
+from regard.serve.server import _host_headers as called
 from regard.serve.server import _url as address
 from served import Served, open_request, sentences, served, until
 
@@ -47,7 +47,7 @@ def test_a_port_in_use(models: list[Path]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refusal(str(models[0]), "--port", str(port))
-    assert f"--port {port}: cannot be had on 127.0.0.1 (Address already in use)" in said
+    assert f"--port {port}: not available on 127.0.0.1 (Address already in use)" in said
     assert "choose another" in said
 
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_served(models: list[Path], tmp_path: Path) -> None:
 
 def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Path) -> None:
     run, key = str(models[0]), tmp_path / "key"
-    assert "--host 0.0.0.0: others could reach it there, so it needs a key" in refusal(
+    assert "--host 0.0.0.0: others can reach this address, so the server needs a key" in refusal(
         run, "--host", "0.0.0.0"
     )
     assert "--host 192.0.2.7: others" in refusal(run, "--host", "192.0.2.7")
@@ -71,9 +71,9 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     assert "REGARD_KEY: a key has at least 16" in refusal(run, environment={"REGARD_KEY": "käse" * 9})
     key.write_text("long enough for a key")
     named = ("--host", "0.0.0.0", "--key-file", str(key))
-    assert "say under which names it is called there" in refusal(run, *named)
+    assert "give the names by which clients reach the server" in refusal(run, *named)
     keyed = ("--key-file", str(key))
-    assert "--host models..example.org: no such address here" in refusal(
+    assert "--host models..example.org: not an address of this machine" in refusal(
         run, "--host", "models..example.org", *keyed
     )
     assert "--host: is empty; give an address" in refusal(run, "--host", "", *keyed)
@@ -93,7 +93,7 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     ids=" ".join,
 )
 def test_what_no_header_says_is_not_allowed_in_vain(models: list[Path], allowed: tuple[str, str]) -> None:
-    assert f"{' '.join(allowed)}: write a" in refusal(str(models[0]), *allowed)
+    assert f"{' '.join(allowed)}: not a" in refusal(str(models[0]), *allowed)
 
 
 def test_the_address_told_is_one_that_is_let_in() -> None:
@@ -118,7 +118,7 @@ def test_limits_are_shown() -> None:
     shown = CliRunner().invoke(app, ["serve", "--show-limits"]).output
     assert "queue = 256" in shown
     assert "body_bytes = 1,000,000" in shown
-    assert "texts waiting for a model" in shown
+    assert "texts in the queue of a model" in shown
     changed = CliRunner().invoke(app, ["serve", "--show-limits", "--limit", "queue=7"]).output
     assert "queue = 7" in changed
 
@@ -176,7 +176,7 @@ def test_many_explanations_at_once_take_no_more_than_is_allowed(narrow: Served) 
     told = {(reply.status, "" if reply.status == 200 else reply.code) for reply in found}
     assert told == {(200, ""), (429, "busy")}
     said = {reply.json["error"]["message"] for reply in found if reply.status == 429}
-    assert any("bytes of attention are waiting already (300000 at most)" in message for message in said)
+    assert any("bytes of attention already (at most 300000)" in message for message in said)
     assert narrow.post("/v1/explain", text="一").status == 200
 
 

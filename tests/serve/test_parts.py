@@ -12,11 +12,11 @@ import pytest
 from regard.errors import ServeError
 from regard.serve.counts import Counts
 from regard.serve.engine import PACKED_BYTES, PLAIN_BYTES, SEEN_BYTES, attention_bytes, named
+from regard.serve.framing import pack, read, receive
 from regard.serve.job import Job, chosen
-from regard.serve.lane import Lane
 from regard.serve.limits import Limits
-from regard.serve.refused import RefusedError
-from regard.serve.wire import packed, read, received
+from regard.serve.model_queue import ModelQueue
+from regard.serve.request_error import RequestError
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -55,7 +55,7 @@ def test_only_the_same_settings_go_together() -> None:
     assert picked([*mixed, {"text": "c", "decode": {"seed": 1, "beam": 2}}]) == ["a", "c"]
 
 
-@pytest.mark.parametrize("alone", [{"kind": "follow"}, {"kind": "explain"}, {"tries": 1}])
+@pytest.mark.parametrize("alone", [{"purpose": "follow"}, {"purpose": "explain"}, {"tries": 1}])
 def test_some_go_alone(alone: dict[str, Any]) -> None:
     assert picked([{"text": "a", **alone}, {"text": "b", **alone}]) == ["a"]
     assert picked([{"text": "a"}, {"text": "b", **alone}, {"text": "c"}]) == ["a", "c"]
@@ -66,15 +66,15 @@ def test_what_is_answered_takes_no_room_and_what_is_left_does(is_left: bool) -> 
     """Until the worker, which may be slow to say so, is done."""
 
     async def inside() -> None:
-        lane = Lane("a", Path("a"), Limits(explain_bytes=100), Counts(), 1)
+        lane = ModelQueue("a", Path("a"), Limits(explain_bytes=100), Counts(), 1)
         job = Job("x", "explain", n_bytes=60)
         lane.submit([job])
         lane.waiting, lane.computing = {}, [job]
-        with pytest.raises(RefusedError, match="busy"):
+        with pytest.raises(RequestError, match="busy"):
             lane.submit([Job("y", "explain", n_bytes=60)])
         if is_left:
             job.answer.cancel()
-            with pytest.raises(RefusedError, match="busy"):
+            with pytest.raises(RequestError, match="busy"):
                 lane.submit([Job("y", "explain", n_bytes=60)])
         else:
             job.answer.set_result({})
@@ -90,16 +90,16 @@ def test_frames_arrive_as_they_were_sent() -> None:
 
     async def inside() -> dict[str, Any]:
         stream = asyncio.StreamReader()
-        stream.feed_data(packed(message) + packed({}))
-        first = await received(stream)
-        assert await received(stream) == {}
+        stream.feed_data(pack(message) + pack({}))
+        first = await receive(stream)
+        assert await receive(stream) == {}
         stream.feed_eof()
         with pytest.raises(asyncio.IncompleteReadError):
-            await received(stream)
+            await receive(stream)
         return first
 
     assert run(inside()) == message
-    os.write(sink, packed({"a": ["é"]}) + b"\x00\x00")
+    os.write(sink, pack({"a": ["é"]}) + b"\x00\x00")
     os.close(sink)
     assert read(source) == {"a": ["é"]}
     assert read(source) is None

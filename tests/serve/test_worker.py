@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from regard.errors import RecipeError
-from regard.serve.wire import Message, read
+from regard.serve.framing import Message, read
 from regard.serve.worker import Worker
 
 

@@ -40,7 +40,7 @@ def beams(
     for answer in tree.answers:
         table.add_row(str(answer.rank), f"{answer.score:.3f}", Text(printable(answer.text)))
     console.OUT.print(table)
-    steps = max(one.step for one in tree.beginnings)
-    console.line(f"{len(tree.beginnings) - 1:,} beginnings in {steps} steps", "dim")
+    steps = max(node.step for node in tree.nodes)
+    console.line(f"{len(tree.nodes) - 1:,} hypotheses in {steps} steps", "dim")
     page = write(out or free("beams.html"), tree.to_html())
     console.facts([("page", str(page))])

@@ -50,7 +50,7 @@ def serve(
     """
     from regard.serve.limits import Limits
 
-    limits = Limits.told(limit or ())
+    limits = Limits.parse(limit or ())
     if show_limits:
         console.facts(
             (f"{name} = {getattr(limits, name):,.10g}", field.description or "")

@@ -1,1 +1,1 @@
-"""Looking inside: replay a prediction with taps on, measure how far the picture may be trusted, draw it."""
+"""Explanations: replay a prediction with taps on, measure how faithful the attention maps are, draw them."""

@@ -1,4 +1,4 @@
-"""The files of the page, as shipped beside this module; the sentences that pictures share live there once."""
+"""Assets of the page, shipped beside this module, and the sentences that all pictures share."""
 
 import json
 from importlib.resources import files
@@ -12,6 +12,6 @@ def asset(name: str) -> str:
 STRINGS: dict[str, dict[str, Any]] = json.loads(asset("strings.json"))
 
 CAVEAT: str = STRINGS["en"]["caveat"]
-"""What no attention picture may be shown without."""
+"""Caveat that every picture of attention must show."""
 
 BEAM_STRINGS: dict[str, dict[str, Any]] = json.loads(asset("beams.json"))

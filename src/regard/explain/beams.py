@@ -1,4 +1,4 @@
-"""A beam search to look at: every beginning it considered, what it cost and what became of it."""
+"""Pictures of a beam search: every partial hypothesis it considered, its score and its fate."""
 
 import math
 from collections.abc import Sequence
@@ -8,57 +8,57 @@ from typing import Any
 
 from regard.decode.tree import Tree
 from regard.explain.assets import BEAM_STRINGS
-from regard.explain.document import document, in_notebook, written
+from regard.explain.document import document, in_notebook, save
 from regard.explain.legible import visible
 from regard.text.plain import finite
 from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """One node of the tree; `parent` is the number of the one it continues."""
+class BeamNode:
+    """A hypothesis in the tree; `parent` is the number of the node it continues."""
 
     parent: int
-    piece: str
+    token: str
     text: str
     probability: float
-    """Of the piece, after what was written before."""
+    """Probability of the token, given those before it."""
     log_prob: float
-    """Of all of it."""
+    """Log-probability of the whole hypothesis."""
     score: float
-    """By which it would rank if it ended here."""
+    """Score by which it would rank if it ended here."""
     step: int
     group: int
     fate: str
-    """went on, answer, beaten, outranked, left behind, too late (decode/tree.py says what they mean)"""
+    """One of: went on, answer, beaten, outranked, left behind, too late (explained in decode/tree.py)."""
     rank: int | None
-    """Of an answer, from 1."""
+    """Rank of an answer, from 1."""
 
 
 @dataclass(frozen=True)
 class BeamTree:
-    """The search for one text's answer; shows itself in a notebook. Number 0 has written nothing."""
+    """Beam search for one text's answer; displays itself in a notebook. Node 0 is the empty hypothesis."""
 
     model: str
     input: str
     settings: str
-    beginnings: tuple[Beginning, ...]
+    nodes: tuple[BeamNode, ...]
 
     @property
-    def answers(self) -> Sequence[Beginning]:
-        """Best first."""
-        found = {one.rank: one for one in reversed(self.beginnings) if one.rank is not None}
-        return [found[rank] for rank in sorted(found)]
+    def answers(self) -> Sequence[BeamNode]:
+        """Answers, best first."""
+        by_rank = {node.rank: node for node in reversed(self.nodes) if node.rank is not None}
+        return [by_rank[rank] for rank in sorted(by_rank)]
 
     @classmethod
     def of(cls, tree: Tree, tokenizer: Tokenizer, model: str, text: str, settings: str) -> "BeamTree":
-        """A recorded search, with the words of its tokens."""
+        """Build the tree from a recorded search and the tokenizer of its outputs."""
         return cls(
             model,
             text,
             settings,
             tuple(
-                Beginning(
+                BeamNode(
                     node.parent,
                     tokenizer.pieces([node.token])[0] if node.token >= 0 else "",
                     tokenizer.decode(tree.ids(number)),
@@ -78,23 +78,23 @@ class BeamTree:
         return {
             "input": self.input,
             "settings": self.settings,
-            "beginnings": [asdict(one) for one in self.beginnings],
+            "nodes": [asdict(node) for node in self.nodes],
         }
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The tree as one file that needs no network; written to `path` if given."""
-        shown = [
-            asdict(one) | {"piece": visible(one.piece), "text": visible(one.text)} for one in self.beginnings
+        """Render the tree as one HTML file that needs no network; written to `path` if given."""
+        nodes = [
+            asdict(node) | {"token": visible(node.token), "text": visible(node.text)} for node in self.nodes
         ]
         data = {
             "model": visible(self.model),
             "input": visible(self.input),
             "settings": visible(self.settings),
-            "nodes": shown,
+            "nodes": nodes,
             "strings": BEAM_STRINGS,
         }
         page = document("beams.html", ["page.css", "beams.css"], ["beams.js"], self.input, finite(data))
-        return written(page, path)
+        return save(page, path)
 
     def _repr_html_(self) -> str:
         return in_notebook(self.to_html(), "beam search")

@@ -1,7 +1,7 @@
-"""One HTML file that asks nobody for anything: data, drawing code and style in one document.
+"""Self-contained HTML: data, scripts and styles in one file that loads nothing.
 
-The policy in its head allows this script, this style and inline images, and nothing else. Every text reaches
-the page as JSON, and the document as `textContent`.
+Its content security policy allows this script, this style and inline images, and nothing else. Every text
+reaches the page as JSON, and the document as `textContent`.
 """
 
 import html
@@ -18,13 +18,12 @@ from regard.errors import RegardError
 from regard.explain.assets import asset
 from regard.explain.legible import visible
 
-_MODULE = re.compile(r"^(?:import [^;]+;\n|export )", re.MULTILINE)
-"""What makes a script of ours a module."""
+_MODULE_SYNTAX = re.compile(r"^(?:import [^;]+;\n|export )", re.MULTILINE)
 
 
 def document(main: str, styles: Iterable[str], scripts: Iterable[str], title: str, data: Any) -> str:
-    """The frame around the asset `main`, with styles and scripts, which are assets too."""
-    style, script = "\n".join(map(asset, styles)), _together(scripts)
+    """Build a page from the asset `main` and from styles and scripts, which are assets too."""
+    style, script = "\n".join(map(asset, styles)), _bundle(scripts)
     policy = {
         "default-src": "'none'",
         "script-src": _hash(script),
@@ -46,15 +45,15 @@ def document(main: str, styles: Iterable[str], scripts: Iterable[str], title: st
 
 
 def in_notebook(page: str, title: str) -> str:
-    """The page in a frame that may run its script and reach nothing else."""
+    """Embed a page in a sandboxed frame that may run its script and nothing else."""
     return (
         f'<iframe sandbox="allow-scripts allow-downloads" style="width:100%;height:760px;border:0" '
         f'title="{title}" srcdoc="{html.escape(page)}"></iframe>'
     )
 
 
-def written(text: str, path: str | Path | None) -> str:
-    """The text, which is also written to `path` if there is one."""
+def save(text: str, path: str | Path | None) -> str:
+    """Write the text to `path`, if given; returns the text."""
     if path is not None:
         try:
             Path(path).write_text(text, encoding="utf-8")
@@ -63,9 +62,9 @@ def written(text: str, path: str | Path | None) -> str:
     return text
 
 
-def _together(modules: Iterable[str]) -> str:
-    """Modules as one script, in which they see each other: a page on a disk may not import its neighbours."""
-    return '"use strict";\n\n' + "\n".join(_MODULE.sub("", asset(name)) for name in modules)
+def _bundle(modules: Iterable[str]) -> str:
+    """Join modules into one script, as a page opened from a disk cannot import other files."""
+    return '"use strict";\n\n' + "\n".join(_MODULE_SYNTAX.sub("", asset(name)) for name in modules)
 
 
 def _hash(inline: str) -> str:

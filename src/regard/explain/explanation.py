@@ -1,6 +1,6 @@
-"""What `explain` returns: labelled attention maps, how far they may be trusted, and the pictures of both.
+"""Explanations: labelled attention maps, a measure of how far to trust them, and pictures of both.
 
-Plain numpy and strings: an explanation can be kept, compared and drawn where no model and no torch is.
+They hold only numpy arrays and strings, so they can be saved, compared and drawn without a model or torch.
 """
 
 from base64 import b64encode
@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 
 from regard.errors import RegardError, did_you_mean
 from regard.explain import page, svg
-from regard.explain.document import in_notebook, written
+from regard.explain.document import in_notebook, save
 from regard.fields.axis import Axis
 
 Weights = NDArray[np.float32]
 Holds = Literal["weight", "share", "probability"]
 
 NOTEBOOK_LIMIT = 1_000_000
-"""Characters one notebook cell may carry; a larger page is shown as its still picture."""
+"""Characters in the output of a notebook cell; a larger page is replaced by a static picture."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
-    """The weights of one attention site: row q looks at column k; rows sum to 1, or 0 where all is masked.
+    """Weights of one attention site: row q attends to column k; rows sum to 1, or to 0 where all is masked.
 
-    Or what stands in for them: a measured share of what leaving out k changed in q, or the probability of k.
+    Maps may also hold each column's share of the change it causes in q when left out, or its probability.
     """
 
     site: str
@@ -51,7 +51,7 @@ class AttentionMap:
         return len(self.weights_HQK)
 
     def head(self, head: int | None) -> Weights:
-        """weights_QK of one head, counted from 0; None means the mean over heads."""
+        """Return weights_QK of one head, counted from 0, or the mean over heads for None."""
         if head is None:
             mean_QK: Weights = self.weights_HQK.mean(axis=0)
             return mean_QK
@@ -63,7 +63,7 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class Trust:
-    """How far to trust the picture, measured: a sentence, and a score from 0 (chance) to 1 (the best)."""
+    """Measured faithfulness of a picture: a sentence, and a score from 0 (chance) to 1 (best possible)."""
 
     sentence: str
     score: float | None
@@ -75,7 +75,7 @@ class Trust:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One prediction with every attention map that took part in it; shows itself in a notebook."""
+    """A prediction with all attention maps behind it; displays itself in a notebook."""
 
     task: str
     model: str
@@ -99,7 +99,7 @@ class Explanation:
         raise RegardError(f"no attention at {site!r}{did_you_mean(site, self.sites)}")
 
     def strongest(self, k: int) -> list[tuple[str, str, float]]:
-        """The k heaviest links (row label, column label, weight) of the main map, mean over heads."""
+        """Return the k largest weights of the main map, mean over heads: (row, column, weight)."""
         attention = self.map(self.main)
         weights_QK = attention.head(None)
         heaviest = np.argsort(-weights_QK, axis=None, kind="stable")[: max(0, k)]
@@ -109,16 +109,16 @@ class Explanation:
         ]
 
     def to_json(self, *, packed: bool = False) -> dict[str, Any]:
-        """Everything as plain values: weights by head, row and column, or packed as for the page."""
+        """Return plain values: weights by head, row and column, or packed as for the page."""
         return page.payload(self, packed=packed)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The interactive page as one file that needs no network; written to `path` if given."""
-        return written(page.render(self), path)
+        """Render the interactive page as one file that needs no network; written to `path` if given."""
+        return save(page.render(self), path)
 
     def to_svg(self, path: str | Path | None = None, site: str | None = None, head: int | None = None) -> str:
-        """One map as a still picture: the main site unless told, the mean over heads unless told."""
-        return written(svg.draw(self, self.map(site or self.main), head), path)
+        """Draw one map as a static picture; by default the main site and the mean over heads."""
+        return save(svg.draw(self, self.map(site or self.main), head), path)
 
     def _repr_html_(self) -> str:
         frame = in_notebook(self.to_html(), "attention")

@@ -1,14 +1,16 @@
-"""Text from anywhere, made safe and fit to look at.
+"""Untrusted text made safe and legible.
 
-Labels come from data and vocabularies. A bidi control can reorder the words around it, a zero-width character
-hides, a terminal obeys ESC and XML refuses NUL: `visible` writes all of these as their code points, once for
-the page, the SVG and the terminal. Widths are in ems, because a Chinese character is as wide as it is high.
+Labels come from data and vocabularies. A bidi control can reorder the words around it, zero-width characters
+are invisible, a terminal obeys ESC and XML refuses NUL: `visible` writes all of these as code points, for the
+page, the SVG and the terminal alike. Widths are in ems, because a Chinese character is as wide as it is high.
 """
 
 from unicodedata import category, combining, east_asian_width
 
-_UNSEEN_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-_UNSEEN_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # fillers and joiners that draw nothing
+_INVISIBLE_CATEGORIES = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+_INVISIBLE_LETTERS = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # fillers and joiners that draw nothing
+)
 _JOINER = "\u200d"  # makes one emoji of several
 _SKIN_TONES = {chr(code) for code in range(0x1F3FB, 0x1F400)}
 
@@ -16,39 +18,40 @@ _LATIN_EMS = 0.56
 
 
 def visible(text: str) -> str:
-    """All that is unseen is written as [U+202E], a line end as ⏎; a lone accent stands on a dotted circle."""
+    """Write invisible characters as [U+202E], line ends as ⏎, and a lone accent on a dotted circle."""
     if not text:
         return "∅"
     if text.isspace() and text.isprintable():
         return "␣" * len(text)
-    shown = "".join(
-        char if _is_seen(text, at) else "⏎" if char == "\n" else f"[U+{ord(char):04X}]"
+    escaped = "".join(
+        char if _is_visible(text, at) else "⏎" if char == "\n" else f"[U+{ord(char):04X}]"
         for at, char in enumerate(text)
     )
-    return f"◌{shown}" if category(shown[0]).startswith("M") else shown
+    return f"◌{escaped}" if category(escaped[0]).startswith("M") else escaped
 
 
-def _is_seen(text: str, at: int) -> bool:
+def _is_visible(text: str, at: int) -> bool:
     char = text[at]
     if char == _JOINER:
         around = text[:at].rstrip("\ufe0f")[-1:] + text[at + 1 : at + 2]
         return len(around) == 2 and all(category(side) == "So" or side in _SKIN_TONES for side in around)
     is_noncharacter = ord(char) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(char) <= 0xFDEF
-    return not is_noncharacter and category(char) not in _UNSEEN_CATEGORIES and char not in _UNSEEN_LETTERS
+    is_invisible = category(char) in _INVISIBLE_CATEGORIES or char in _INVISIBLE_LETTERS
+    return not is_noncharacter and not is_invisible
 
 
 def is_wide(char: str) -> bool:
-    """Chinese, Japanese, Korean and emoji: drawn as wide as high, and upright in a vertical line."""
+    """Whether a character is Chinese, Japanese, Korean or an emoji, and so drawn as wide as high."""
     return east_asian_width(char) in "WF"
 
 
 def ems(text: str) -> float:
-    """About how wide the text is drawn, in multiples of the font size."""
+    """Estimate the width of a text, in multiples of the font size."""
     return sum(1.0 if is_wide(char) else _LATIN_EMS for char in text if not _attaches(char))
 
 
 def graphemes(text: str) -> list[str]:
-    """What a reader calls characters: a base with its accents, tones and joined emoji."""
+    """Split a text into what readers call characters: a base with its accents, tones and joined emoji."""
     parts: list[str] = []
     for char in text:
         if parts and (_attaches(char) or parts[-1].endswith(_JOINER)):
@@ -63,13 +66,13 @@ def _attaches(char: str) -> bool:
 
 
 def stacks(text: str) -> bool:
-    """Whether a narrow column label is better stacked (mostly Chinese) than turned on its side."""
+    """Whether a column label is better stacked (mostly Chinese) than rotated."""
     parts = graphemes(text)
     return 2 * sum(is_wide(part[0]) for part in parts) >= len(parts)
 
 
 def shortened(text: str, limit: float) -> str:
-    """The text, or its beginning and an ellipsis, within `limit` ems."""
+    """Truncate a text to `limit` ems, with an ellipsis."""
     if ems(text) <= limit:
         return text
     kept = ""
@@ -81,7 +84,7 @@ def shortened(text: str, limit: float) -> str:
 
 
 def wrapped(text: str, limit: float) -> list[str]:
-    """Lines of at most `limit` ems, broken at spaces and anywhere beside a wide character."""
+    """Wrap a text into lines of at most `limit` ems, broken at spaces and beside wide characters."""
     lines = [""]
     for atom in _atoms(text, limit):
         if ems((lines[-1] + atom).rstrip()) > limit and lines[-1]:
@@ -91,7 +94,7 @@ def wrapped(text: str, limit: float) -> list[str]:
 
 
 def _atoms(text: str, limit: float) -> list[str]:
-    """The smallest pieces a line is made of: words with the space before them, single wide characters."""
+    """Split a text where a line may break: words with the space before them, and single wide characters."""
     atoms = [""]
     for part in graphemes(text):
         ends_here = part.isspace() or is_wide(part[0]) or (atoms[-1] and is_wide(atoms[-1][-1]))

@@ -1,7 +1,7 @@
-"""An explanation as one HTML file.
+"""The explanation page as one HTML file.
 
-Weights travel as deflated fixed point, by byte plane: six layers of eight heads over 64 pieces, encoder,
-decoder and cross together, stay under one megabyte.
+Weights are stored as deflated fixed-point numbers, by byte plane: six layers of eight heads over 64 tokens,
+encoder, decoder and cross-attention together, stay under one megabyte.
 """
 
 import zlib
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from regard.explain.explanation import AttentionMap, Explanation, Trust, Weights
 
 FULL_SCALE = 2**14
-"""Weight 1.0 on the wire. Steps of 6e-5: finer than any number shown, coarse enough to compress."""
+"""Fixed-point value of weight 1.0. Steps of 6e-5 are finer than any displayed number, and compress well."""
 
-LOOKS = {"palette": SEQUENTIAL.tobytes().hex(), "strings": STRINGS}
-"""What every page is given beside its explanation."""
+COMMON_DATA = {"palette": SEQUENTIAL.tobytes().hex(), "strings": STRINGS}
+"""Data that every page gets in addition to its explanation."""
 
 SCRIPTS = ("given.js", "numbers.js", "figure.js", "save.js", "view.js", "overview.js", "page.js")
 
 
 def render(explanation: "Explanation") -> str:
-    return document("page.html", ["page.css"], SCRIPTS, explanation.input, payload(explanation) | LOOKS)
+    return document("page.html", ["page.css"], SCRIPTS, explanation.input, payload(explanation) | COMMON_DATA)
 
 
 def payload(explanation: "Explanation", *, packed: bool = True) -> dict[str, Any]:
-    """What there is to draw; axes are listed once, however many maps share them."""
+    """Data of the page; axes are listed once, however many maps share them."""
     axes = list(dict.fromkeys(axis for each in explanation.maps for axis in (each.rows, each.columns)))
     return {
         "task": visible(explanation.task),
@@ -50,13 +50,16 @@ def payload(explanation: "Explanation", *, packed: bool = True) -> dict[str, Any
 
 def _trust(trust: "Trust") -> dict[str, Any]:
     sentences = {"en": trust.sentence, "zh": trust.in_chinese or trust.sentence}
-    return {"sentences": {code: visible(said) for code, said in sentences.items()}, "score": trust.score}
+    return {
+        "sentences": {code: visible(sentence) for code, sentence in sentences.items()},
+        "score": trust.score,
+    }
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    lies = {"grid": axis.grid, "seconds": axis.seconds}
-    shown = {"name": visible(axis.name), "labels": [*map(visible, axis.labels)], "unit": axis.unit}
-    return shown | {name: list(places) for name, places in lies.items() if places is not None}
+    coordinates = {"grid": axis.grid, "seconds": axis.seconds}
+    labels = {"name": visible(axis.name), "labels": [*map(visible, axis.labels)], "unit": axis.unit}
+    return labels | {name: list(values) for name, values in coordinates.items() if values is not None}
 
 
 def _map(attention: "AttentionMap", axes: list[Axis]) -> dict[str, Any]:
@@ -77,7 +80,7 @@ def _weights(attention: "AttentionMap", packed: bool) -> dict[str, Any]:
 
 
 def pack(weights_HQK: "Weights") -> str:
-    """Fixed point, all low bytes before all high bytes (like bytes compress well), deflated, base64."""
+    """Encode weights as fixed point, low bytes before high bytes (which compresses well), in base64."""
     fixed = np.rint(weights_HQK.clip(0, 1) * FULL_SCALE).astype("<u2").ravel()
     planes = fixed.view(np.uint8).reshape(-1, 2).T
     return b64encode(zlib.compress(planes.tobytes(), 9)).decode()

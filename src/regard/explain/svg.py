@@ -1,4 +1,4 @@
-"""One attention map as a standalone SVG: a labelled grid, or shaded words when one row looks at a text."""
+"""One attention map as a standalone SVG: a labelled grid, or shaded words if the map has one row."""
 
 from collections.abc import Sequence
 from math import ceil, cos, radians, sin
@@ -10,21 +10,21 @@ import numpy as np
 from regard.explain.assets import CAVEAT, STRINGS
 from regard.explain.colour import INK, MUTED, SEQUENTIAL, full_tone, indices, ink_on, shade
 from regard.explain.legible import ems, graphemes, shortened, stacks, visible
-from regard.explain.vector import Box, cells, document, legend, paragraph, stack, text, written
+from regard.explain.vector import Box, cells, document, legend, paragraph, stack, text, to_string
 
 if TYPE_CHECKING:
     from regard.explain.explanation import AttentionMap, Explanation, Weights
 
 _MARGIN, _HEADING, _TITLE, _LABEL = 24.0, 84.0, 17.0, 13.0
-_LEAST_WIDTH, _PROSE_WIDTH = 480.0, 720.0
-_LONGEST_LABEL = 11.0  # ems
+_MIN_WIDTH, _PROSE_WIDTH = 480.0, 720.0
+_MAX_LABEL = 11.0  # ems
 _SLANT = radians(50)
-_MOST_PIXELS = 1024
-_MOST_WORDS = 1000
+_MAX_PIXELS = 1024
+_MAX_WORDS = 1000
 
 
 def draw(explanation: "Explanation", attention: "AttentionMap", head: int | None) -> str:
-    """The picture with its title, colour scale, measured trust, and what attention does not prove."""
+    """Draw the map with its title, legend, measured trust and caveat."""
     weights_QK = attention.head(head)
     title = attention.title
     if attention.n_heads > 1:
@@ -45,21 +45,21 @@ def draw(explanation: "Explanation", attention: "AttentionMap", head: int | None
         y = paragraph(picture, CAVEAT, _MARGIN, y, inner)
     root = document(width, y, title)
     root.append(picture)
-    return written(root)
+    return to_string(root)
 
 
 def _grid(picture: Element, attention: "AttentionMap", weights_QK: "Weights") -> tuple[float, float]:
-    """Draws the labelled grid below the heading; returns how wide and how far down it reaches."""
+    """Draw the labelled grid below the heading; returns its right and lower edge."""
     n_rows, n_columns = weights_QK.shape
     cell = min(38.0, 900 / max(n_rows, n_columns))
-    row_labels = [shortened(visible(label), _LONGEST_LABEL) for label in attention.rows.labels]
-    column_labels = [shortened(visible(label), _LONGEST_LABEL) for label in attention.columns.labels]
+    row_labels = [shortened(visible(label), _MAX_LABEL) for label in attention.rows.labels]
+    column_labels = [shortened(visible(label), _MAX_LABEL) for label in attention.columns.labels]
     columns = _column_labels(column_labels, cell)
     left = _MARGIN + 20 + max(map(ems, row_labels)) * _LABEL + 8
     top = _HEADING + 20 + columns.height
     right, bottom = left + n_columns * cell, top + n_rows * cell
 
-    for column in range(0, n_columns, ceil(columns.least_distance / cell)):
+    for column in range(0, n_columns, ceil(columns.min_distance / cell)):
         columns.draw(picture, column_labels[column], left + (column + 0.5) * cell, top - 7)
     for row in range(0, n_rows, ceil((_LABEL + 1) / cell)):
         text(picture, row_labels[row], left - 8, top + (row + 0.5) * cell + 4.5, size=_LABEL, anchor="end")
@@ -69,7 +69,7 @@ def _grid(picture: Element, attention: "AttentionMap", weights_QK: "Weights") ->
     fine_QK = _pooled(weights_QK)
     box = Box(left, top, n_columns * cell / fine_QK.shape[1], n_rows * cell / fine_QK.shape[0])
     cells(picture, indices(fine_QK / full_tone(weights_QK)), SEQUENTIAL, box)
-    return max(_LEAST_WIDTH, right + columns.overhang + _MARGIN), bottom
+    return max(_MIN_WIDTH, right + columns.overhang + _MARGIN), bottom
 
 
 def _axis_name(picture: Element, name: str, x: float, y: float, turned: float = 0) -> None:
@@ -77,12 +77,12 @@ def _axis_name(picture: Element, name: str, x: float, y: float, turned: float = 
 
 
 class _ColumnLabels(NamedTuple):
-    """How the labels above the columns stand, and the room that takes: upwards, to the right, between two."""
+    """Orientation of the column labels, and the space they need: above, to the right, between two."""
 
     angle: float
     height: float
     overhang: float
-    least_distance: float
+    min_distance: float
 
     def draw(self, picture: Element, label: str, x: float, y: float) -> None:
         if self.angle == 0:
@@ -94,7 +94,7 @@ class _ColumnLabels(NamedTuple):
 
 
 def _column_labels(labels: Sequence[str], cell: float) -> _ColumnLabels:
-    """Side by side if all fit over their cells; else Chinese stacked and Latin upturned, or all slanted."""
+    """Place labels horizontally if all fit; else stack Chinese and rotate Latin ones, or slant all."""
     longest = max(map(ems, labels)) * _LABEL
     if longest <= cell - 2:
         return _ColumnLabels(0, _LABEL, 0, cell)
@@ -105,20 +105,20 @@ def _column_labels(labels: Sequence[str], cell: float) -> _ColumnLabels:
 
 
 def _pooled(weights_QK: "Weights") -> "Weights":
-    """At most 1024 cells a side; a block shows its largest weight, since a mean would hide single links."""
+    """Max-pool to at most 1024 cells a side; a mean would hide single large weights."""
     for axis, length in enumerate(weights_QK.shape):
-        starts = np.unique(np.linspace(0, length, min(length, _MOST_PIXELS), endpoint=False).astype(int))
+        starts = np.unique(np.linspace(0, length, min(length, _MAX_PIXELS), endpoint=False).astype(int))
         weights_QK = np.maximum.reduceat(weights_QK, starts, axis=axis)
     return weights_QK
 
 
 def _words(picture: Element, attention: "AttentionMap", weights_QK: "Weights") -> tuple[float, float]:
-    """Draws the text in boxes shaded by weight, each with its number; returns width and lower end."""
+    """Draw the text in boxes shaded by weight, each with its number; returns its right and lower edge."""
     size, height, gap = 16.0, 44.0, 5.0
     tone = full_tone(weights_QK)
     x, y = _MARGIN, _HEADING
     labels = attention.columns.labels
-    for label, weight in zip(labels[:_MOST_WORDS], weights_QK[0].tolist(), strict=False):
+    for label, weight in zip(labels[:_MAX_WORDS], weights_QK[0].tolist(), strict=False):
         word = shortened(visible(label), 30)
         width = max(ems(word) * size + 14, 38.0)
         if x > _MARGIN and x + width > _PROSE_WIDTH - _MARGIN:
@@ -130,7 +130,7 @@ def _words(picture: Element, attention: "AttentionMap", weights_QK: "Weights") -
         text(picture, f"{weight:.2f}", x + width / 2, y + 37, size=10.5, fill=ink_on(fill), anchor="middle")
         x += width + gap
     bottom = y + height
-    if len(labels) > _MOST_WORDS:
-        more = STRINGS["en"]["moreWords"].format(n=len(labels) - _MOST_WORDS)
+    if len(labels) > _MAX_WORDS:
+        more = STRINGS["en"]["moreWords"].format(n=len(labels) - _MAX_WORDS)
         bottom = paragraph(picture, more, _MARGIN, bottom + 24, _PROSE_WIDTH)
     return _PROSE_WIDTH, bottom

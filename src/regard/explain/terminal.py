@@ -1,6 +1,6 @@
-"""The strongest links of an explanation for the terminal: a line per target piece, or the text in shades.
+"""An explanation in the terminal: the largest weights of each target token, or the text in shades.
 
-Everything is placed by terminal cells, of which a Chinese character takes two.
+Widths are in terminal cells, of which a Chinese character takes two.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from regard.explain.colour import SEQUENTIAL, full_tone, ink_on, shade
 from regard.explain.explanation import AttentionMap, Explanation, Weights
 from regard.explain.legible import visible
 
-_MOST_ROWS, _MOST_WORDS, _MOST_LISTED, _MOST_LINKS = 60, 400, 8, 3
+_MAX_ROWS, _MAX_WORDS, _MAX_LISTED, _MAX_LINKS = 60, 400, 8, 3
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def render(explanation: Explanation, console_width: int) -> RenderableType:
-    """Input, output, the links of the main map (mean over heads), and how far to trust them."""
+    """Render input, output, the largest weights of the main map (mean over heads), and the measured trust."""
     attention = explanation.map(explanation.main)
     draw = _words if len(attention.rows) == 1 else _links
     trust = [Text(visible(explanation.trust.sentence))] if explanation.trust else []
@@ -37,16 +37,16 @@ def render(explanation: Explanation, console_width: int) -> RenderableType:
 
 
 def _links(attention: AttentionMap, weights_QK: Weights, console_width: int) -> Iterator[Text]:
-    """`river ← 河 ██████▏ 0.62  边 █▎ 0.12`: each row with the columns it looks at most."""
+    """Lines like `river ← 河 ██████▏ 0.62  边 █▎ 0.12`: each row with its largest weights."""
     rows, columns = (
         _labels(attention.rows.labels, console_width),
         _labels(attention.columns.labels, console_width),
     )
     row_cells, column_cells = max(map(cell_len, rows)), max(map(cell_len, columns))
     for_links = console_width - row_cells - 3
-    n_links = max(1, min(_MOST_LINKS, for_links // (column_cells + 12), len(columns)))
+    n_links = max(1, min(_MAX_LINKS, for_links // (column_cells + 12), len(columns)))
     bar_cells = max(1, min(12, for_links // n_links - column_cells - 8))
-    for row, weights_K in list(zip(rows, weights_QK, strict=True))[:_MOST_ROWS]:
+    for row, weights_K in list(zip(rows, weights_QK, strict=True))[:_MAX_ROWS]:
         line = Text(no_wrap=True, overflow="crop")
         line.append(" " * (row_cells - cell_len(row)) + row, style="bold").append(" ← ", style="dim")
         for column in np.argsort(-weights_K, kind="stable")[:n_links]:
@@ -55,24 +55,24 @@ def _links(attention: AttentionMap, weights_QK: Weights, console_width: int) -> 
             line.append(bar(weight, bar_cells), style="cyan").append(f" {weight:.2f}  ", style="dim")
         line.rstrip()
         yield line
-    if len(rows) > _MOST_ROWS:
-        yield Text(STRINGS["en"]["moreWords"].format(n=len(rows) - _MOST_ROWS), style="dim")
+    if len(rows) > _MAX_ROWS:
+        yield Text(STRINGS["en"]["moreWords"].format(n=len(rows) - _MAX_ROWS), style="dim")
 
 
 def _words(attention: AttentionMap, weights_QK: Weights, console_width: int) -> Iterator[Text]:
-    """The text with every word on the colour of its weight, then the heaviest words with their numbers."""
+    """Text with every word shaded by its weight, then the words with the largest weights."""
     weights_K = weights_QK[0]
     tone = full_tone(weights_QK)
     words = _labels(attention.columns.labels, console_width)
     shaded = Text()
-    for word, weight in list(zip(words, weights_K.tolist(), strict=True))[:_MOST_WORDS]:
+    for word, weight in list(zip(words, weights_K.tolist(), strict=True))[:_MAX_WORDS]:
         fill = shade(SEQUENTIAL, weight / tone)
         shaded.append(f" {word} ", style=f"{ink_on(fill)} on {fill}").append(" ")
     yield shaded
-    if len(words) > _MOST_WORDS:
-        yield Text(STRINGS["en"]["moreWords"].format(n=len(words) - _MOST_WORDS), style="dim")
+    if len(words) > _MAX_WORDS:
+        yield Text(STRINGS["en"]["moreWords"].format(n=len(words) - _MAX_WORDS), style="dim")
     yield Text()
-    heaviest = np.argsort(-weights_K, kind="stable")[:_MOST_LISTED]
+    heaviest = np.argsort(-weights_K, kind="stable")[:_MAX_LISTED]
     word_cells = max(cell_len(words[at]) for at in heaviest)
     bar_cells = max(1, min(30, console_width - word_cells - 6))
     for at in heaviest:
@@ -82,14 +82,14 @@ def _words(attention: AttentionMap, weights_QK: Weights, console_width: int) -> 
 
 
 def _labels(labels: tuple[str, ...], console_width: int) -> list[str]:
-    """Labels fit to be placed: nothing unseen, none wider than a quarter of the console."""
+    """Make labels visible and no wider than a quarter of the console."""
     limit = max(4, console_width // 4)
-    shown = map(visible, labels)
-    return [label if cell_len(label) <= limit else set_cell_size(label, limit - 1) + "…" for label in shown]
+    escaped = map(visible, labels)
+    return [label if cell_len(label) <= limit else set_cell_size(label, limit - 1) + "…" for label in escaped]
 
 
 def bar(fraction: float, n_cells: int) -> str:
-    """A bar `n_cells` wide when full, in steps of an eighth of a cell."""
+    """Draw a bar `n_cells` wide when full, in steps of an eighth of a cell."""
     eighths = round(max(0.0, min(1.0, fraction)) * n_cells * 8)
     bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
     return bar + " " * (n_cells - len(bar))

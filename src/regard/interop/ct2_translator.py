@@ -101,7 +101,7 @@ class CT2Translator:
                 within = [(tokens[: limits[i]], log_prob) for tokens, log_prob in candidates]
                 answers[i] = self._written(task, example, within)
         truncated |= {i: _candidates(future) for i, future in resubmitted.items()}
-        ended = self._with_end([(examples[i], found, limits[i]) for i, found in truncated.items()])
+        ended = self._with_end([(examples[i], candidates, limits[i]) for i, candidates in truncated.items()])
         for i, candidates in zip(truncated, ended, strict=True):
             answers[i] = self._written(task, examples[i], candidates)
         return [answers[i] for i in range(len(examples))]

@@ -1,15 +1,15 @@
-"""A request's body: read up to its limit, in bounded time, and thrown away when it will not be looked at."""
+"""Request bodies: read up to a size limit, in bounded time, and discarded when the request is refused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any
 
-from regard.serve.refused import RefusedError
+from regard.serve.request_error import RequestError
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
 
-MOST_DISCARDED = 32_000_000
+MAX_DISCARDED = 32_000_000
 DISCARD_SECONDS = 5.0
 
 
@@ -28,23 +28,23 @@ class Body:
                         raise too_large(limit)
         except TimeoutError:
             message = f"the body took longer than {seconds:g} seconds"
-            raise RefusedError(408, "too_slow", message, limit=seconds) from None
+            raise RequestError(408, "too_slow", message, limit=seconds) from None
         return bytes(body)
 
     def expect(self, n_bytes: int) -> None:
-        """What is far too large is not even thrown away."""
-        self._more = n_bytes <= MOST_DISCARDED
+        """Set the announced length; a body that is far too large is not even discarded."""
+        self._more = n_bytes <= MAX_DISCARDED
 
     async def discard(self) -> None:
-        """So that a client which is still sending reads why it is refused, and not that it was cut off."""
+        """Discard the body, so that a client still sending it gets the error, not a broken connection."""
         discarded = 0
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
                 async for part in self._parts():
                     discarded += len(part)
-                    if discarded > MOST_DISCARDED:
+                    if discarded > MAX_DISCARDED:
                         return
-        except (TimeoutError, RefusedError):
+        except (TimeoutError, RequestError):
             return
 
     async def _parts(self) -> AsyncIterator[bytes]:
@@ -52,23 +52,23 @@ class Body:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 self._more = False
-                raise RefusedError(400, "cut_off", "the body ended before its length")
+                raise RequestError(400, "cut_off", "the body ended before its announced length")
             self._more = message.get("more_body", False)
             yield message.get("body", b"")
 
-    def again(self, body: bytes) -> Receive:
-        """For whoever comes after: the whole body, then only that the client has gone."""
-        is_given = False
+    def replay(self, body: bytes) -> Receive:
+        """ASGI `receive` for the application: the whole body, then the client's messages."""
+        is_sent = False
 
-        async def receiving() -> Scope:
-            nonlocal is_given
-            if is_given:
+        async def receive() -> Scope:
+            nonlocal is_sent
+            if is_sent:
                 return await self._receive()
-            is_given = True
+            is_sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        return receiving
+        return receive
 
 
-def too_large(limit: int) -> RefusedError:
-    return RefusedError(413, "too_large", f"the body has more than {limit:,} bytes; send less", limit=limit)
+def too_large(limit: int) -> RequestError:
+    return RequestError(413, "too_large", f"the body has more than {limit:,} bytes; send less", limit=limit)

@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus; numbers and names of routes and models, never a text."""
+"""Prometheus metrics: numbers, and names of routes and models, never a text."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -14,20 +14,21 @@ class Counts:
         )
         self.seconds = Histogram(
             "regard_request_seconds",
-            "From a request to the end of its answer",
+            "Seconds from a request to the end of its answer",
             ["route"],
             buckets=SECONDS,
             registry=registry,
         )
-        self.waiting = Gauge("regard_waiting_texts", "Texts that wait", ["model"], registry=registry)
-        self.ready = Gauge("regard_model_ready", "Whether a model answers", ["model"], registry=registry)
+        self.waiting = Gauge("regard_waiting_texts", "Texts in the queue", ["model"], registry=registry)
+        self.ready = Gauge("regard_model_ready", "Whether a model is ready", ["model"], registry=registry)
         self.batches = Histogram(
-            "regard_batch_texts", "Texts computed together", ["model"], buckets=TEXTS, registry=registry
+            "regard_batch_texts", "Texts in a batch", ["model"], buckets=TEXTS, registry=registry
         )
         self.dropped = Counter(
-            "regard_dropped_texts", "Texts that nobody waited for any more", ["model"], registry=registry
+            "regard_dropped_texts", "Texts whose clients disconnected", ["model"], registry=registry
         )
         self.lost = Counter("regard_lost_workers", "Workers that died", ["model"], registry=registry)
 
-    def exposed(self) -> bytes:
+    def exposition(self) -> bytes:
+        """Metrics in Prometheus's text format."""
         return generate_latest(self.registry)

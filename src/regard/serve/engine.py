@@ -11,9 +11,9 @@ from regard.files.row import Asked
 from regard.kinds import KINDS
 from regard.serve.counts import Counts
 from regard.serve.job import Job, Purpose, n_characters
-from regard.serve.lane import Lane
 from regard.serve.limits import LIMITS, Limits
-from regard.serve.refused import RefusedError, unavailable, unknown_model
+from regard.serve.model_queue import ModelQueue
+from regard.serve.request_error import RequestError, unavailable, unknown_model
 
 SEEN_BYTES = 8
 """Of one attention weight, as computed and as kept."""
@@ -30,7 +30,7 @@ class Engine:
         self.limits, self.counts = limits, Counts()
         threads = max(1, (os.cpu_count() or 1) // len(folders))
         self.lanes = {
-            name: Lane(name, folder, limits, self.counts, threads) for name, folder in folders.items()
+            name: ModelQueue(name, folder, limits, self.counts, threads) for name, folder in folders.items()
         }
         self.is_stopping = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -50,32 +50,32 @@ class Engine:
             raise faults.exceptions[0] from None
         self._tasks = [asyncio.create_task(lane.run()) for lane in self.lanes.values()]
 
-    def lane(self, name: str | None, task: str | None) -> Lane:
+    def lane(self, name: str | None, task: str | None) -> ModelQueue:
         """The model of that name, or the only one for the task."""
         able = [lane for lane in self.lanes.values() if task in (None, lane.about["task"])]
         if name is None and not able:
             known = ", ".join(
                 f"{lane.name} ({KINDS[lane.about['task']].path})" for lane in self.lanes.values()
             )
-            raise RefusedError(422, "which_model", f"no model here answers that; there are: {known}")
+            raise RequestError(422, "which_model", f"no model here answers that; there are: {known}")
         if name is None:
             if len(able) > 1:
                 message = f"say which model: {', '.join(lane.name for lane in able)}"
-                raise RefusedError(422, "which_model", message)
+                raise RequestError(422, "which_model", message)
             return able[0]
         found = self.lanes.get(name)
         if found is None:
             raise unknown_model(self.lanes)
         if found not in able:
             kind = found.about["task"]
-            raise RefusedError(
+            raise RequestError(
                 422, "other_task", f"the model {name!r} is for {KINDS[kind].path}; ask it there"
             )
         return found
 
     def jobs(
         self,
-        lane: Lane,
+        lane: ModelQueue,
         texts: Sequence[Asked],
         kind: Purpose,
         decode: dict[str, Any],
@@ -86,7 +86,7 @@ class Engine:
         explains = kind == "explain"
         if explains and not lane.about["heads"]:
             message = f"the model {lane.name!r} has no attention to show; leave it out"
-            raise RefusedError(422, "no_attention", message)
+            raise RequestError(422, "no_attention", message)
         return [
             Job(
                 text,
@@ -100,7 +100,7 @@ class Engine:
             for number, text in enumerate(texts, 1)
         ]
 
-    async def answers(self, lane: Lane, jobs: Sequence[Job]) -> list[dict[str, Any]]:
+    async def answers(self, lane: ModelQueue, jobs: Sequence[Job]) -> list[dict[str, Any]]:
         """Of all jobs, in their order; whoever cancels this cancels them."""
         lane.submit(jobs)
         try:

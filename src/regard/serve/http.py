@@ -1,4 +1,4 @@
-"""The routes. What is checked before them is in guard.py, what is computed behind them in engine.py."""
+"""The routes. What is checked before them is in middleware.py, what is computed behind them in engine.py."""
 
 import asyncio
 import json
@@ -19,10 +19,10 @@ from regard.serve import requests, schema
 from regard.serve.asked import asked
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose, n_characters
-from regard.serve.lane import Lane
 from regard.serve.limits import Limits
-from regard.serve.refused import RefusedError, unavailable
+from regard.serve.model_queue import ModelQueue
 from regard.serve.relate import relations
+from regard.serve.request_error import RequestError, unavailable
 from regard.serve.web import page_files
 
 Answers = list[dict[str, Any]]
@@ -75,7 +75,7 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
 
     async def answered(
         request: Request,
-        lane: Lane,
+        lane: ModelQueue,
         jobs: list[Job],
         shaped: Callable[[Answers], dict[str, Any]] = lambda answers: {"answers": answers},
     ) -> Response:
@@ -117,11 +117,11 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
 def _refuse_beyond(limits: Limits, inputs: list[dict[str, Any]]) -> None:
     """More inputs than one request may have, or a larger one."""
     if not 1 <= len(inputs) <= limits.texts:
-        raise RefusedError(422, "too_many", f"inputs: give 1 to {limits.texts} in one request")
+        raise RequestError(422, "too_many", f"inputs: give 1 to {limits.texts} in one request")
     for number, given in enumerate(inputs, 1):
         if n_characters(given) > limits.characters:
             message = f"input {number}: more than {limits.characters} characters; send less"
-            raise RefusedError(422, "too_long", message)
+            raise RequestError(422, "too_long", message)
 
 
 def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Response]]) -> Callable[..., Any]:
@@ -144,7 +144,7 @@ def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Respons
             return await plain(ask, request)
         if ask.attention:
             message = "entities and attention exclude each other; mark two entities to see what spoke for it"
-            raise RefusedError(422, "contradiction", message)
+            raise RequestError(422, "contradiction", message)
         lane, tagger = engine.lane(ask.model, kind.name), engine.lane(ask.entities, "tag")
         texts = [str(text) for text in asked(ask.given(), kind.asks)]
         answers = await _unless_gone(request, relations(engine, lane, tagger, texts))
@@ -184,7 +184,7 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
     async def ready() -> Response:
         """Whether every model answers; 503 while one is being started, and from the moment of a stop."""
         if not engine.is_ready:
-            raise RefusedError(
+            raise RequestError(
                 503, "not_ready", "a model is being started, or the server stops", retry_after=5
             )
         return JSONResponse({"status": "ready"})
@@ -195,7 +195,7 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
         for lane in engine.lanes.values():
             engine.counts.waiting.labels(lane.name).set(len(lane.waiting))
             engine.counts.ready.labels(lane.name).set(lane.is_ready)
-        return Response(engine.counts.exposed(), media_type="text/plain; version=0.0.4")
+        return Response(engine.counts.exposition(), media_type="text/plain; version=0.0.4")
 
 
 def _file(kind: str, content: bytes) -> Callable[[], Coroutine[Any, Any, Response]]:
@@ -215,7 +215,7 @@ def _refuse_with_stream(ask: requests.SearchAsk, texts: list[Asked], n_best: int
     for what, (is_asked, fix) in against.items():
         if is_asked:
             message = f"stream and {what} exclude each other: one answer is followed; {fix}"
-            raise RefusedError(422, "contradiction", message)
+            raise RequestError(422, "contradiction", message)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, Answers]) -> Answers | None:
@@ -235,14 +235,14 @@ async def _gone(request: Request) -> None:
         pass
 
 
-async def _events(lane: Lane, job: Job, engine: Engine) -> AsyncIterator[str]:
+async def _events(lane: ModelQueue, job: Job, engine: Engine) -> AsyncIterator[str]:
     """Server-sent events; closing this generator, as a vanished client does, ends the work."""
     end = time.monotonic() + engine.limits.wait_seconds
     try:
         while (part := await asyncio.wait_for(job.parts.get(), end - time.monotonic())) is not None:
             yield _event("text", {"text": part})
         yield _event("answer", {"model": lane.name, "answer": await job.answer})
-    except RefusedError as refusal:
+    except RequestError as refusal:
         yield _event("error", refusal.to_json())
     except TimeoutError:
         yield _event("error", unavailable(lane.name).to_json())
@@ -257,8 +257,8 @@ def _event(name: str, data: dict[str, Any]) -> str:
 def _add_refusals(app: FastAPI) -> None:
     """Every error is JSON with a code and a sentence."""
 
-    @app.exception_handler(RefusedError)
-    async def refused(request: Request, refusal: RefusedError) -> Response:
+    @app.exception_handler(RequestError)
+    async def refused(request: Request, refusal: RequestError) -> Response:
         return JSONResponse(refusal.to_json(), refusal.status, refusal.headers)
 
     @app.exception_handler(RequestValidationError)
@@ -273,7 +273,7 @@ def _add_refusals(app: FastAPI) -> None:
             404: ("not_found", "no such path; /openapi.json lists what there is"),
             405: ("method_not_allowed", "this path is asked with another method; see /openapi.json"),
         }.get(error.status_code, ("not_json", "the body is not JSON in UTF-8 of a reasonable depth"))
-        refusal = RefusedError(error.status_code, code, message)
+        refusal = RequestError(error.status_code, code, message)
         return JSONResponse(refusal.to_json(), refusal.status, error.headers)
 
 
@@ -296,18 +296,18 @@ def _fields(request: Request) -> Iterable[str]:
     return fields
 
 
-def _refusal(fault: dict[str, Any], fields: Iterable[str]) -> RefusedError:
+def _refusal(fault: dict[str, Any], fields: Iterable[str]) -> RequestError:
     """Where it is wrong, and what would be right; what was sent is not repeated."""
     if fault["type"] == "json_invalid":
-        return RefusedError(400, "not_json", f"the body is not JSON: {fault['ctx']['error']}")
+        return RequestError(400, "not_json", f"the body is not JSON: {fault['ctx']['error']}")
     place = ".".join(str(part) for part in fault["loc"][1:] if not str(part).startswith(BRANCHES))
     if fault["type"] == "extra_forbidden":
         known = DecodeConfig.model_fields if "decode" in fault["loc"][:-1] else fields
-        return RefusedError(
+        return RequestError(
             422, "invalid", f"{place}: unknown{did_you_mean(str(fault['loc'][-1]), known)}"[:300]
         )
     bounds = fault.get("ctx", {})
     limit = next((bounds[name] for name in ("le", "lt", "max_length") if name in bounds), None)
     code = "too_long" if fault["type"].endswith("too_long") else "invalid"
     message = fault["msg"].removeprefix("Value error, ")
-    return RefusedError(422, code, f"{place or 'body'}: {message}"[:300], limit=limit)
+    return RequestError(422, code, f"{place or 'body'}: {message}"[:300], limit=limit)

@@ -16,7 +16,7 @@ Purpose = Literal["answer", "follow", "explain"]
 @dataclass(eq=False)
 class Job:
     text: Asked
-    kind: Purpose = "answer"
+    purpose: Purpose = "answer"
     decode: dict[str, Any] = field(default_factory=dict)
     width: int = 1
     """Hypotheses kept while searching."""
@@ -36,7 +36,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.answer.add_done_callback(lambda _: self.parts.put_nowait(None))
-        self.company = f"{self.packed} {json.dumps(self.decode, sort_keys=True)}"
+        self.batch_key = f"{self.packed} {json.dumps(self.decode, sort_keys=True)}"
         """Texts with the same may be computed together."""
 
     @property
@@ -50,10 +50,10 @@ class Job:
     @property
     def is_alone(self) -> bool:
         """A stream is; and what was in the worker's hands when it died must not take others along."""
-        return self.kind != "answer" or self.tries > 0
+        return self.purpose != "answer" or self.tries > 0
 
     def goes_with(self, other: "Job") -> bool:
-        return self.company == other.company and not (self.is_alone or other.is_alone)
+        return self.batch_key == other.batch_key and not (self.is_alone or other.is_alone)
 
 
 def n_characters(asked: Asked) -> int:

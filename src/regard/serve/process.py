@@ -1,4 +1,4 @@
-"""The parent's end of a worker: start it, send it a batch, hear its replies, know when it is gone."""
+"""The server's side of a worker process: start it, send it batches, receive its replies, notice its death."""
 
 import asyncio
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Self
 
 from regard.errors import RunError
-from regard.serve.wire import Message, packed, received
+from regard.serve.framing import Message, pack, receive
 
 END_SECONDS = 0.5
 
 
-class LostError(Exception):
-    """The worker died, or did not answer in time."""
+class WorkerLostError(Exception):
+    """Error of a worker that died, or did not answer in time."""
 
 
 class WorkerProcess:
@@ -26,22 +26,22 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, folder: Path, threads: int, seconds: float) -> Self:
-        """A worker that has loaded the model and answered a first text; RunError says why it cannot."""
+        """Start a worker that has loaded its model and answered a first text; RunError if it cannot."""
         environment = {"OMP_NUM_THREADS": str(threads)} | os.environ
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "regard.serve.worker", str(folder)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=environment,
-            start_new_session=True,  # Ctrl-C is for the parent, which lets the worker finish
+            start_new_session=True,  # Ctrl-C reaches only the server, which lets the worker finish
         )
         assert process.stdout is not None
         try:
             async with asyncio.timeout(seconds):
-                first = await received(process.stdout)
+                first = await receive(process.stdout)
         except (asyncio.IncompleteReadError, TimeoutError):
             await _end(process)
-            raise LostError from None
+            raise WorkerLostError from None
         except asyncio.CancelledError:
             await _end(process)
             raise
@@ -50,31 +50,32 @@ class WorkerProcess:
             raise RunError(first["failed"])
         return cls(process, first["ready"])
 
-    async def gone(self) -> None:
+    async def wait(self) -> None:
+        """Wait until the process has ended."""
         await self.process.wait()
 
-    async def ask(self, message: Message, deliver: Callable[[Message], None], seconds: float) -> None:
-        """Sends a batch; `deliver` hears every reply until all are there."""
+    async def compute(self, message: Message, deliver: Callable[[Message], None], seconds: float) -> None:
+        """Send a batch and call `deliver` with every reply until it is done."""
         try:
             async with asyncio.timeout(seconds):
-                self._in.write(packed(message))
+                self._in.write(pack(message))
                 await self._in.drain()
-                while "done" not in (reply := await received(self._out)):
+                while "done" not in (reply := await receive(self._out)):
                     deliver(reply)
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
-            raise LostError from None
+            raise WorkerLostError from None
 
-    def call_off(self) -> None:
-        """Nobody reads the stream it works on any more."""
+    def cancel_stream(self) -> None:
+        """Stop the current stream, as its client has disconnected."""
         if not self._in.is_closing():
-            self._in.write(packed({"kind": "stop"}))
+            self._in.write(pack({"kind": "stop"}))
 
     async def end(self) -> None:
         await _end(self.process)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Its input ends, so it does; one that does not is killed, as it holds nothing that would be lost."""
+    """End a worker by closing its input; kill it if it does not end, as it holds nothing to be lost."""
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -7,13 +7,13 @@ from typing import Any
 from regard.errors import DataError
 from regard.kinds.pairs import Pair, pairs, related
 from regard.serve.engine import Engine
-from regard.serve.lane import Lane
-from regard.serve.refused import RefusedError, unavailable
+from regard.serve.model_queue import ModelQueue
+from regard.serve.request_error import RequestError, unavailable
 
 Answers = list[dict[str, Any]]
 
 
-async def relations(engine: Engine, relater: Lane, tagger: Lane, texts: Sequence[str]) -> Answers:
+async def relations(engine: Engine, relater: ModelQueue, tagger: ModelQueue, texts: Sequence[str]) -> Answers:
     """One text after another, as each may be hundreds of questions; all of them in the time of a request."""
     try:
         async with asyncio.timeout(engine.limits.wait_seconds):
@@ -26,27 +26,27 @@ async def relations(engine: Engine, relater: Lane, tagger: Lane, texts: Sequence
         raise unavailable(relater.name) from None
 
 
-def _entities(tagger: Lane, tagged: dict[str, Any]) -> list[dict[str, Any]]:
+def _entities(tagger: ModelQueue, tagged: dict[str, Any]) -> list[dict[str, Any]]:
     if "spans" not in tagged:
         message = f"the tags of the model {tagger.name!r} mark no spans, so it finds no entities"
-        raise RefusedError(422, "no_entities", message)
+        raise RequestError(422, "no_entities", message)
     spans: list[dict[str, Any]] = tagged["spans"]
     return spans
 
 
 async def _related(
-    engine: Engine, relater: Lane, text: str, entities: list[dict[str, Any]], where: str
+    engine: Engine, relater: ModelQueue, text: str, entities: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
     told: dict[str, Any] = relater.about["pairing"]
     try:
         asked = pairs(text, entities, where, both_ways=told["both_ways"])
     except DataError as fault:
-        raise RefusedError(422, "cannot_be_done", str(fault)) from None
+        raise RequestError(422, "cannot_be_done", str(fault)) from None
     answers = await _answers(engine, relater, asked)
     return related(text, entities, asked, answers, told["no_relation"]).to_json()
 
 
-async def _answers(engine: Engine, relater: Lane, asked: Sequence[Pair]) -> Answers:
+async def _answers(engine: Engine, relater: ModelQueue, asked: Sequence[Pair]) -> Answers:
     if not asked:
         return []
     questions = [pair.question for pair in asked]

@@ -142,8 +142,8 @@ def _search(limits: Limits) -> type[BaseModel]:
     tighter: dict[str, Any] = {
         "beam": Annotated[int, Field(ge=1, le=limits.beam)],
         "n_best": Annotated[int, Field(ge=1, le=limits.beam)],
-        "min_length": Annotated[int, Field(ge=0, le=limits.pieces)],
-        "max_length": Annotated[int | None, Field(ge=1, le=limits.pieces)],
+        "min_length": Annotated[int, Field(ge=0, le=limits.tokens)],
+        "max_length": Annotated[int | None, Field(ge=1, le=limits.tokens)],
         "prefix": Annotated[str, StringConstraints(max_length=1_000)],
         "must_not": phrases,
         "must_include": phrases,

@@ -16,7 +16,7 @@ from typing import Any
 import regard
 from regard.errors import RegardError
 from regard.files.row import Asked
-from regard.serve.wire import Message, packed, read
+from regard.serve.framing import Message, pack, read
 from regard.text.plain import finite
 
 IN_ONE_BLOCK = "language_model"
@@ -38,7 +38,7 @@ class Worker:
             self.send({"done": True})
 
     def send(self, message: Message) -> None:
-        frame = memoryview(packed(message))
+        frame = memoryview(pack(message))
         while frame:
             frame = frame[os.write(self.sink, frame) :]
 
@@ -141,7 +141,7 @@ def main(folder: str) -> None:
     try:
         worker = Worker(regard.load(folder), 0, sink)
     except RegardError as refusal:
-        os.write(sink, packed({"failed": str(refusal)}))
+        os.write(sink, pack({"failed": str(refusal)}))
         return
     worker.run()
 

@@ -1,11 +1,11 @@
-// The tree of a beam search: a column for each step, a box for each beginning, a line to what it continues.
+// The tree of a beam search: a column for each step, a box for each hypothesis, a line to its parent.
 
 /** @typedef {typeof import("./beams.json").en} Strings */
 /**
- * What explain/beams.py says of a beginning; a number that is not finite is null.
- * @typedef {object} Beginning
+ * A BeamNode of explain/beams.py; a number that is not finite is null.
+ * @typedef {object} BeamNode
  * @property {number} parent
- * @property {string} piece
+ * @property {string} token
  * @property {string} text
  * @property {number | null} probability
  * @property {number | null} log_prob
@@ -15,8 +15,8 @@
  * @property {number | null} rank
  */
 /**
- * A beginning in the tree; it has a box and an edge from when it is first drawn.
- * @typedef {Beginning & { number: number, children: Branch[], row: number, label: string,
+ * A node of the tree; it has a box and an edge from when it is first drawn.
+ * @typedef {BeamNode & { number: number, children: Branch[], row: number, label: string,
  *   box?: SVGGElement, edge?: SVGPathElement }} Branch
  */
 
@@ -24,7 +24,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const BOX = { height: 24, gap: 8, across: 34, least: 46, most: 150 };
 /** @template {string} Id @param {Id} id */
 const $ = (id) => /** @type {{ [id: string]: HTMLElement, outranked: HTMLInputElement }[Id]} */ (document.getElementById(id));
-/** @type {{ model: string, input: string, settings: string, nodes: Beginning[], strings: Record<string, Strings> }} */
+/** @type {{ model: string, input: string, settings: string, nodes: BeamNode[], strings: Record<string, Strings> }} */
 const data = JSON.parse($("data").textContent ?? "");
 /** @type {Branch[]} */
 const nodes = data.nodes.map((node, number) => ({ ...node, number, children: [], row: 0, label: "" }));
@@ -88,7 +88,7 @@ function continued(node) {
   return node.children.filter(shown).sort((one, other) => (other.log_prob ?? -Infinity) - (one.log_prob ?? -Infinity));
 }
 
-/** A way lies in one row: a beginning, its best continuation, and so on. Others branch off into the next free rows. */
+/** A node, its best continuation, and so on lie in one row. Others branch off into the next free rows. */
 function layout() {
   brush.font = getComputedStyle($("tree")).font;
   /** @type {number[]} */
@@ -105,7 +105,7 @@ function layout() {
     for (const node of way) {
       taken[row].add(node.step);
       node.row = row;
-      node.label = node.number ? shortened(node.piece, BOX.most) : "▸";
+      node.label = node.number ? shortened(node.token, BOX.most) : "▸";
       widths[node.step] = Math.max(widths[node.step] ?? BOX.least, brush.measureText(node.label).width + 20);
     }
     for (const node of way.reverse()) for (const other of continued(node).slice(1)) lay(other, row + 1);

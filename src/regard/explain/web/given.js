@@ -1,4 +1,4 @@
-// What the page was given: its data, and its document.
+// The data of the page, and access to its document.
 
 /** @import { Attention } from "./numbers.js" */
 /** @typedef {typeof import("./strings.json").en & { vocabulary: Record<string, string> }} Strings */

@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from regard.explain.assets import STRINGS, asset
-from regard.explain.page import LOOKS
+from regard.explain.page import COMMON_DATA
 
 KINDS = {
     "css": "text/css",
@@ -50,4 +50,7 @@ def _own(name: str) -> str:
 
 def _looks() -> dict[str, Any]:
     own = json.loads(_own("strings.json"))
-    return {"palette": LOOKS["palette"], "strings": {code: STRINGS[code] | own[code] for code in STRINGS}}
+    return {
+        "palette": COMMON_DATA["palette"],
+        "strings": {code: STRINGS[code] | own[code] for code in STRINGS},
+    }

@@ -1,11 +1,11 @@
-"""What a client is told instead of an answer."""
+"""Errors that a client gets instead of an answer."""
 
 from collections.abc import Iterable
 from typing import Any
 
 
-class RefusedError(Exception):
-    """An HTTP status, a code for programs, a sentence for people, and the limit that was passed, if any."""
+class RequestError(Exception):
+    """HTTP status, a code for programs, a sentence for people, and the limit it exceeds, if any."""
 
     def __init__(
         self,
@@ -29,21 +29,21 @@ class RefusedError(Exception):
         return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
 
 
-def busy(what: str, limit: float) -> RefusedError:
-    message = f"too many {what} are waiting already ({limit:g} at most); try again in a moment"
-    return RefusedError(429, "busy", message, limit=limit, retry_after=1)
+def busy(resource: str, limit: float) -> RequestError:
+    message = f"too many {resource} already (at most {limit:g}); try again in a moment"
+    return RequestError(429, "busy", message, limit=limit, retry_after=1)
 
 
-def stopping() -> RefusedError:
-    return RefusedError(
-        503, "stopping", "the server is stopping; ask another, or again later", retry_after=10
+def stopping() -> RequestError:
+    return RequestError(
+        503, "stopping", "the server is shutting down; try another server, or try again later", retry_after=10
     )
 
 
-def unavailable(model: str) -> RefusedError:
+def unavailable(model: str) -> RequestError:
     message = f"the model {model!r} could not answer in time; try again in a moment"
-    return RefusedError(503, "unavailable", message, retry_after=5)
+    return RequestError(503, "unavailable", message, retry_after=5)
 
 
-def unknown_model(known: Iterable[str]) -> RefusedError:
-    return RefusedError(404, "unknown_model", f"no such model; there are: {', '.join(sorted(known))}")
+def unknown_model(models: Iterable[str]) -> RequestError:
+    return RequestError(404, "unknown_model", f"no such model; there are: {', '.join(sorted(models))}")

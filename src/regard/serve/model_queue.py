@@ -1,4 +1,4 @@
-"""One model being served: what waits for it, its worker, and what happens when the worker dies."""
+"""Queue of one served model: its waiting jobs, its worker, and restarts when the worker dies."""
 
 import asyncio
 import logging
@@ -11,24 +11,24 @@ from regard.errors import RunError
 from regard.serve.counts import Counts
 from regard.serve.job import Job, chosen
 from regard.serve.limits import Limits
-from regard.serve.process import LostError, WorkerProcess
-from regard.serve.refused import RefusedError, busy, stopping, unavailable
+from regard.serve.process import WorkerLostError, WorkerProcess
+from regard.serve.request_error import RequestError, busy, stopping, unavailable
 
 LOG = logging.getLogger("regard.serve")
-MOST_TRIES = 2
-ALONE = "input:1: "
-"""How a worker calls a text that it cannot answer: at last it is asked about each by itself."""
-LONGEST_PAUSE = 30.0
-"""Seconds between attempts to start a worker that cannot be started."""
+MAX_TRIES = 2
+FIRST_INPUT = "input:1: "
+"""Prefix of a worker's refusal of a text, which it finally computes as a batch of one."""
+MAX_PAUSE = 30.0
+"""Longest pause in seconds between attempts to start a worker."""
 
 
-class Lane:
+class ModelQueue:
     def __init__(self, name: str, folder: Path, limits: Limits, counts: Counts, threads: int) -> None:
         self.name, self.folder, self.limits, self.counts, self.threads = name, folder, limits, counts, threads
         self.about: dict[str, Any] = {}
         self.worker: WorkerProcess | None = None
         self.waiting: dict[Job, None] = {}
-        """By age, the oldest first."""
+        """Waiting jobs, the oldest first."""
         self.computing: list[Job] = []
         self.is_stopping = False
         self._arrived = asyncio.Event()
@@ -39,60 +39,63 @@ class Lane:
 
     @property
     def jobs(self) -> list[Job]:
-        """That take up room. An answered one does not, though its worker may be long in saying that it is
-        done; one that nobody waits for any more does while it is computed.
+        """Jobs that count towards the limits: all but the answered ones, even if their batch still runs.
+
+        A job whose client has disconnected counts while it is being computed.
         """
         return [job for job in (*self.computing, *self.waiting) if not job.is_answered]
 
     def search(self, decode: dict[str, Any]) -> dict[str, Any]:
-        """How it searches: as a request says, and else as the model was made."""
+        """Decode settings of a request, completed by the model's own."""
         return (self.about["decode"] or {}) | decode
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Queue all of them, or refuse all."""
+        """Queue all jobs, or raise RequestError and queue none."""
         if self.is_stopping:
             raise stopping()
         if len(self.waiting) + len(jobs) > self.limits.queue:
             raise busy("texts", self.limits.queue)
-        if jobs[0].kind == "follow":
-            streams = sum(job.kind == "follow" for job in self.jobs)
+        if jobs[0].purpose == "follow":
+            streams = sum(job.purpose == "follow" for job in self.jobs)
             if streams + len(jobs) > self.limits.streams:
                 raise busy("streams", self.limits.streams)
-        self._admit_bytes(sum(job.n_bytes for job in jobs))
+        self._check_bytes(sum(job.n_bytes for job in jobs))
         for job in jobs:
             self.waiting[job] = None
-            job.answer.add_done_callback(lambda _, job=job: self._forget(job))  # type: ignore[misc]
+            job.answer.add_done_callback(lambda _, job=job: self._remove(job))  # type: ignore[misc]
         self._arrived.set()
 
-    def _admit_bytes(self, n_bytes: int) -> None:
+    def _check_bytes(self, n_bytes: int) -> None:
         limit = self.limits.explain_bytes
         if n_bytes > limit:
             message = (
-                f"the attention of these texts would take about {n_bytes:,} bytes, "
+                f"the attention of these texts would take about {n_bytes:,} bytes, but at most "
                 f"{limit:,} are allowed; shorten them, or send fewer"
             )
-            raise RefusedError(422, "too_much_attention", message, limit=limit)
+            raise RequestError(422, "too_much_attention", message, limit=limit)
         if n_bytes and n_bytes + sum(job.n_bytes for job in self.jobs) > limit:
             raise busy("bytes of attention", limit)
 
-    def _forget(self, job: Job) -> None:
-        """Answered, or its client has gone: then it will not be computed, or no further."""
+    def _remove(self, job: Job) -> None:
+        """Remove a job that is answered, or whose client has disconnected; then stop computing it."""
         self.waiting.pop(job, None)
         if not job.answer.cancelled():
             return
         self.counts.dropped.labels(self.name).inc()
-        if job in self.computing and job.kind == "follow" and self.worker is not None:
-            self.worker.call_off()
+        if job in self.computing and job.purpose == "follow" and self.worker is not None:
+            self.worker.cancel_stream()
 
     async def first_start(self) -> None:
-        """Load the model; RunError when it cannot be."""
+        """Load the model; RunError if it cannot be loaded."""
         try:
             await self._start()
-        except LostError:
-            raise RunError(f"{self.folder}: its worker died while loading; is there memory for it?") from None
+        except WorkerLostError:
+            raise RunError(
+                f"{self.folder}: its worker died while loading the model; is there enough memory?"
+            ) from None
 
     async def run(self) -> None:
-        """Serve for ever, with one worker after another if need be."""
+        """Serve forever, restarting the worker if it dies."""
         pause = 0.0
         while True:
             try:
@@ -102,11 +105,11 @@ class Lane:
                 pause = 0.0
                 await self._serve()
             except Exception as fault:
-                if not isinstance(fault, LostError | RunError):
-                    LOG.error("fault in the lane of a model: %s", type(fault).__name__)
+                if not isinstance(fault, WorkerLostError | RunError):
+                    LOG.error("error in the queue of a model: %s", type(fault).__name__)
                 self.counts.lost.labels(self.name).inc()
                 await self.end()
-                pause = min(LONGEST_PAUSE, 2 * pause + 0.1)
+                pause = min(MAX_PAUSE, 2 * pause + 0.1)
 
     async def _start(self) -> None:
         worker = await WorkerProcess.start(self.folder, self.threads, self.limits.start_seconds)
@@ -119,24 +122,24 @@ class Lane:
 
     async def _serve(self) -> None:
         assert self.worker is not None
-        gone = asyncio.create_task(self.worker.gone())
+        worker_ended = asyncio.create_task(self.worker.wait())
         try:
             while True:
-                await self._something_or(gone)
-                if wanted := [job for job in self.waiting if not job.answer.done()]:
-                    await self._compute(chosen(wanted, self.limits))
+                await self._gather(worker_ended)
+                if open_jobs := [job for job in self.waiting if not job.answer.done()]:
+                    await self._compute(chosen(open_jobs, self.limits))
         finally:
-            gone.cancel()
+            worker_ended.cancel()
 
-    async def _something_or(self, gone: "asyncio.Task[None]") -> None:
-        """Returns when texts wait and company had time to come; LostError when the worker has gone."""
+    async def _gather(self, worker_ended: "asyncio.Task[None]") -> None:
+        """Wait until there are jobs and had time to gather; WorkerLostError when the worker has ended."""
         arrived = asyncio.create_task(self._arrived.wait())
         try:
-            await asyncio.wait({arrived, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({arrived, worker_ended}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             arrived.cancel()
-        if gone.done():
-            raise LostError
+        if worker_ended.done():
+            raise WorkerLostError
         if self.waiting and len(self.waiting) < self.limits.batch_texts:
             age = time.monotonic() - next(iter(self.waiting)).born
             if age < self.limits.gather_seconds:
@@ -151,49 +154,50 @@ class Lane:
         self.computing = batch
         self.counts.batches.labels(self.name).observe(len(batch))
         message = {
-            "kind": batch[0].kind,
+            "kind": batch[0].purpose,
             "texts": [job.text for job in batch],
             "decode": batch[0].decode,
             "packed": batch[0].packed,
         }
         try:
-            await self.worker.ask(
+            await self.worker.compute(
                 message,
                 lambda reply: self._deliver(batch[reply["at"]], reply),
                 self.limits.compute_seconds,
             )
         except Exception:
-            self._give_back(batch)
+            self._requeue(batch)
             raise
         finally:
             self.computing = []
 
     def _deliver(self, job: Job, reply: dict[str, Any]) -> None:
-        if job.answer.done():  # its client has gone
+        if job.answer.done():  # its client has disconnected
             return
         if "part" in reply:
             job.parts.put_nowait(reply["part"])
         elif "answer" in reply:
             job.answer.set_result(reply["answer"])
         elif "refused" in reply:
-            said: str = reply["refused"]
-            message = f"text {job.number}: {said.removeprefix(ALONE)}" if said.startswith(ALONE) else said
-            job.answer.set_exception(RefusedError(422, "cannot_be_done", message))
+            message: str = reply["refused"]
+            if message.startswith(FIRST_INPUT):
+                message = f"text {job.number}: {message.removeprefix(FIRST_INPUT)}"
+            job.answer.set_exception(RequestError(422, "cannot_be_done", message))
         else:
-            message = f"a fault of the server ({reply['fault']}); it is noted, please report it"
-            job.answer.set_exception(RefusedError(500, "fault", message))
+            message = f"internal server error ({reply['fault']}), which has been logged; please report it"
+            job.answer.set_exception(RequestError(500, "fault", message))
 
-    def _give_back(self, batch: list[Job]) -> None:
-        """What the worker had in its hands is tried once more, before anything else and each by itself."""
-        again = [job for job in batch if not job.answer.done()]
-        for job in again:
+    def _requeue(self, batch: list[Job]) -> None:
+        """Queue the jobs of a lost worker once more, before all others and each in a batch of its own."""
+        unanswered = [job for job in batch if not job.answer.done()]
+        for job in unanswered:
             job.tries += 1
-            if job.tries == MOST_TRIES:
+            if job.tries == MAX_TRIES:
                 job.answer.set_exception(unavailable(self.name))
-        self.waiting = dict.fromkeys(job for job in again if not job.answer.done()) | self.waiting
+        self.waiting = dict.fromkeys(job for job in unanswered if not job.answer.done()) | self.waiting
 
     def give_up(self) -> None:
-        """Answer everybody who still waits that it will not happen."""
+        """Answer all open jobs that the server is stopping."""
         for job in self.jobs:
             if not job.answer.done():
                 job.answer.set_exception(stopping())

@@ -1,4 +1,4 @@
-"""Frames between the server and a worker: four bytes of length, then JSON. Nothing in them is executed."""
+"""Framing of messages between the server and a worker: four bytes of length, then JSON, never pickle."""
 
 import asyncio
 import json
@@ -10,19 +10,19 @@ Message = dict[str, Any]
 LENGTH = struct.Struct("!I")
 
 
-def packed(message: Message) -> bytes:
+def pack(message: Message) -> bytes:
     body = json.dumps(message, allow_nan=False).encode()
     return LENGTH.pack(len(body)) + body
 
 
-async def received(stream: asyncio.StreamReader) -> Message:
-    """The next frame; IncompleteReadError when the other side has gone."""
+async def receive(stream: asyncio.StreamReader) -> Message:
+    """Read the next message; IncompleteReadError when the other side has closed."""
     (length,) = LENGTH.unpack(await stream.readexactly(LENGTH.size))
     return _message(await stream.readexactly(length))
 
 
 def read(descriptor: int) -> Message | None:
-    """The next frame of a blocking pipe; None when the other side has gone."""
+    """Read the next message from a blocking pipe; None when the other side has closed."""
     header = _exactly(descriptor, LENGTH.size)
     if header is None:
         return None

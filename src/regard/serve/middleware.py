@@ -1,0 +1,146 @@
+"""ASGI middleware: checks every request before the routes, and adds the headers of every response.
+
+A body must be JSON, which no form of another page can send, and is read here up to its limit, so that the
+application never waits for a slow client. Every failure becomes an error in JSON.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from regard.serve.access import AccessControl, Headers
+from regard.serve.body import Body, Receive, Scope, too_large
+from regard.serve.counts import Counts
+from regard.serve.limits import Limits
+from regard.serve.request_error import RequestError, stopping
+
+Send = Callable[[Scope], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Pairs = list[tuple[bytes, bytes]]
+
+LOG = logging.getLogger("regard.serve")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+RESPONSE_HEADERS: Pairs = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+PREFLIGHT: Pairs = [
+    (b"access-control-allow-methods", b"GET, POST"),
+    (b"access-control-allow-headers", b"authorization, content-type"),
+    (b"access-control-max-age", b"600"),
+]
+MAX_DIGITS = 18
+
+
+class Middleware:
+    def __init__(
+        self, app: App, access: AccessControl, limits: Limits, counts: Counts, routes: frozenset[str]
+    ) -> None:
+        self.app, self.access, self.limits, self.counts, self.routes = app, access, limits, counts, routes
+        self._reading: set[asyncio.Task[Any]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        route = scope["path"] if scope["path"] in self.routes else "other"  # no label may be a client's text
+        response, body, began = _Response(send), Body(receive), time.monotonic()
+        try:
+            await self._handle(scope, Headers(scope["headers"]), body, response)
+        except RequestError as error:
+            await body.discard()
+            await response.send_error(error)
+        except asyncio.CancelledError:  # by a stop
+            await response.send_error(stopping())
+        except Exception as fault:  # its message may hold a user's text, so it is not logged
+            LOG.error("error while answering %s: %s", route, type(fault).__name__)
+            await response.send_error(RequestError(500, "fault", "internal server error; please report it"))
+        finally:
+            self.counts.requests.labels(route, str(response.status)).inc()
+            self.counts.seconds.labels(route).observe(time.monotonic() - began)
+
+    async def _handle(self, scope: Scope, headers: Headers, body: Body, response: "_Response") -> None:
+        is_listed = headers.origin in self.access.origins
+        if is_listed:  # so that the page can read errors too
+            origin = headers.origin.encode()
+            response.extra += [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
+        self.access.check(scope["method"], scope["path"], headers)
+        if is_listed and scope["method"] == "OPTIONS":
+            await response.send_all(204, b"", PREFLIGHT)
+            return
+        self._check_length(headers, body)
+        if scope["method"] == "POST":
+            _check_content_type(headers)
+        await self.app(scope, body.replay(await self._read(body)), response.send)
+
+    async def _read(self, body: Body) -> bytes:
+        reader = asyncio.current_task()
+        assert reader is not None
+        self._reading.add(reader)
+        try:
+            return await body.read(self.limits.body_bytes, self.limits.body_seconds)
+        finally:
+            self._reading.discard(reader)
+
+    def stop(self) -> None:
+        """Cancel requests whose bodies are still being read, as they will not be answered."""
+        for reader in self._reading:
+            reader.cancel()
+
+    def _check_length(self, headers: Headers, body: Body) -> None:
+        """Refuse two lengths, which could smuggle a request past a proxy, and one beyond the limit."""
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            message = "Content-Length and Transfer-Encoding exclude each other; send one"
+            raise RequestError(400, "two_lengths", message)
+        announced = headers.only(b"content-length") or "0"
+        if not (announced.isascii() and announced.isdigit() and len(announced) <= MAX_DIGITS):
+            raise RequestError(400, "bad_length", "Content-Length is not a number of bytes; send one")
+        if int(announced) > self.limits.body_bytes:
+            body.expect(int(announced))
+            raise too_large(self.limits.body_bytes)
+
+
+def _check_content_type(headers: Headers) -> None:
+    """Allow only uncompressed JSON: no forms of other pages, and nothing that grows when unpacked."""
+    content_type = headers.only(b"content-type").partition(";")[0].strip().lower()
+    encoding = headers.only(b"content-encoding").lower()
+    if content_type != "application/json" or encoding not in ("", "identity"):
+        raise RequestError(415, "not_json", "send plain JSON, with 'Content-Type: application/json'")
+
+
+class _Response:
+    """A response to the client; adds the headers that every response has."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        self.extra = list(RESPONSE_HEADERS)
+
+    async def send(self, message: Scope) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message["headers"], *self.extra]
+        await self._send(message)
+
+    async def send_error(self, error: RequestError) -> None:
+        """Send an error and close the connection: what follows may be an unread body, not a request."""
+        if self.status:
+            return
+        headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
+        headers += [(b"content-type", b"application/json"), (b"connection", b"close")]
+        if error.status == 401:
+            headers.append((b"www-authenticate", b'Basic realm="regard"'))
+        await self.send_all(error.status, json.dumps(error.to_json()).encode(), headers)
+
+    async def send_all(self, status: int, body: bytes, headers: Pairs) -> None:
+        length = (b"content-length", str(len(body)).encode())
+        await self.send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+        await self.send({"type": "http.response.body", "body": body})
