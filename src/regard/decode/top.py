@@ -1,4 +1,4 @@
-"""The largest few of many scores.
+"""A faster top-k on a CPU.
 
 torch's `topk` and `argmax` read a row number by number, while its `amax` reads many at once on a CPU. So a
 row is cut into blocks: the largest few stand in the blocks with the largest maxima; only those are sorted.

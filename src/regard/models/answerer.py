@@ -1,7 +1,7 @@
-"""An answerer: an encoder over a question and its context, and at each piece a score to begin and one to end.
+"""Extractive question answering: an encoder over question and context, a start and an end score per token.
 
-The answer is the pair of places with the largest sum. With a BERT it is BertForQuestionAnswering; an encoder
-that tells no segments apart knows the question from the context by the mark between them alone.
+The answer is the span with the largest sum. With a BERT it is BertForQuestionAnswering; an encoder without
+segments tells the question from the context by the mark between them alone.
 """
 
 from typing import Literal, NamedTuple
@@ -42,16 +42,16 @@ class Answerer(nn.Module):
         self.spans = Linear(encoder.d_out, 2)
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """start_BT and end_BT; −∞ where there is no piece."""
-        told = (segments_BT,) if isinstance(self.encoder, Bert) else ()
-        scores_BT2 = self.spans(self.dropout(self.encoder(tokens_BT, lengths_B, *told)))
+        """start_BT and end_BT; −∞ at padding."""
+        extra = (segments_BT,) if isinstance(self.encoder, Bert) else ()
+        scores_BT2 = self.spans(self.dropout(self.encoder(tokens_BT, lengths_B, *extra)))
         beyond_BT = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) >= lengths_B[:, None]
         start_BT, end_BT = scores_BT2.masked_fill(beyond_BT[..., None], -torch.inf).unbind(-1)
         return start_BT, end_BT
 
 
 class Spans(NamedTuple):
-    """The best of each row: from the first to the last piece, both included."""
+    """The best span of each row, from its first to its last token, both included."""
 
     score_B: Tensor
     first_B: Tensor
@@ -59,10 +59,10 @@ class Spans(NamedTuple):
 
 
 def best_spans(start_BT: Tensor, end_BT: Tensor, keep_BT: Tensor, most: int) -> Spans:
-    """Of all spans of at most so many pieces inside what is kept, the one with the largest sum.
+    """The span with the largest sum, of all spans of at most `most` tokens among the kept ones.
 
-    Every pair is looked at: sums_BTA are those from each place to it and the A − 1 after it. A row that keeps
-    nothing has −∞.
+    Every pair is considered: a row of end_BTA are the ends at a token and at the A − 1 after it. A row that
+    keeps nothing scores −∞.
     """
     start_BT, end_BT = (scores.masked_fill(~keep_BT, -torch.inf) for scores in (start_BT, end_BT))
     reach = min(most, end_BT.shape[1])

@@ -1,8 +1,8 @@
 """A text classifier: an encoder (recurrent, Transformer or BERT), pooled to one vector, mapped to classes.
 
-`encoder.kind = "words"` has no encoder at all: the pooling looks at the words themselves. Its weights are
-then honest about words, where a recurrent encoder has already mixed them (Jain & Wallace 2019 measure the
-difference), at some cost in accuracy.
+With `encoder.kind = "words"` the pooling attends to the embeddings themselves. Its weights are then honest
+about words, where a recurrent encoder has already mixed them (Jain & Wallace 2019 measure the difference), at
+some cost in accuracy.
 """
 
 from pathlib import Path
@@ -58,7 +58,7 @@ class RNNEncoderConfig(Config):
     n_layers: int = Field(1, ge=1, le=512)
     bidirectional: bool = True
     dropout: float = Field(0.3, ge=0, lt=1)
-    word_dropout: float = Field(0.0, ge=0, lt=1, description="hides whole pieces in training")
+    word_dropout: float = Field(0.0, ge=0, lt=1, description="of whole embeddings: hides tokens in training")
 
     @property
     def d_out(self) -> int:
@@ -121,33 +121,34 @@ EncoderConfig = Annotated[
 
 
 class EncodingConfig(Config):
-    """A model with an encoder, which may begin as one that was trained before."""
+    """A model with an encoder, which may start from a pretrained one."""
 
     init_from: str | None = Field(
-        None, description="a run, or a BERT of Hugging Face: its encoder and its vocabulary to begin with"
+        None, description="a run, or a BERT of Hugging Face, whose encoder and vocabulary to start from"
     )
     encoder: EncoderConfig = RNNEncoderConfig()
-    freeze: int | None = Field(
-        None, ge=0, description="0: the embeddings stay as they begin; n: the first n layers too"
-    )
+    freeze: int | None = Field(None, ge=0, description="0: freeze the embeddings; n: the first n layers too")
 
     lora: int | None = Field(
-        None, ge=1, le=4096, description="rank of changes that learn in place of the encoder's own weights"
+        None,
+        ge=1,
+        le=4096,
+        description="rank of low-rank adapters that learn in place of the encoder's weights",
     )
 
     @property
     def n_layers(self) -> int | None:
-        """That lie one above the other with a height each, if the encoder is made of such."""
+        """The number of encoder layers that can be frozen one by one; None for an encoder without such."""
         encoder = self.encoder
         return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
     @property
     def origin(self) -> str:
-        """` from minilm`: the name alone, as others who see a page need not know where it lies."""
+        """` from minilm`: the folder's name alone, as readers of a page need not know its path."""
         return f" from {Path(self.init_from).name}" if self.init_from else ""
 
     def describe(self, name: str) -> str:
-        """`bert tagger from minilm, d=384`; without the sizes of what has yet to be read."""
+        """`bert tagger from minilm, d=384`; without sizes that have yet to be read from a folder."""
         if self.origin and "encoder" not in self.model_fields_set:
             return f"{name}{self.origin}"
         return f"{self.encoder.kind} {name}{self.origin}, d={self.encoder.d_out}"
@@ -180,7 +181,7 @@ class Classifier(nn.Module):
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
         """logits_BC; segments are for an encoder that tells them apart, others see the mark between texts."""
-        told = (segments_BT,) if isinstance(self.encoder, Bert) else ()
-        pooled_BD = self.pooling(self.encoder(tokens_BT, lengths_B, *told), lengths_B)
+        extra = (segments_BT,) if isinstance(self.encoder, Bert) else ()
+        pooled_BD = self.pooling(self.encoder(tokens_BT, lengths_B, *extra), lengths_B)
         logits_BC: Tensor = self.output(self.dropout(pooled_BD))
         return logits_BC
