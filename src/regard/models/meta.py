@@ -26,7 +26,9 @@ def build_meta(config: ModelConfig, dims: Dims) -> nn.Module:
     try:
         return on_meta_device(lambda: config.build(dims))
     except RuntimeError as error:  # sizes whose product is no number of bytes
-        raise RecipeError(f"model: {config} is beyond any machine ({error}); take smaller sizes") from error
+        raise RecipeError(
+            f"model: {config} is too large for any machine ({error}); choose smaller sizes"
+        ) from error
 
 
 def on_meta_device(build: Callable[[], nn.Module]) -> nn.Module:

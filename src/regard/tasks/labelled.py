@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from regard.data.examples import Ints
 from regard.files.row import Row
-from regard.metrics.classify import Weigh, one_label
-from regard.metrics.resample import plainly
+from regard.metrics.classify import Weigh, single_label
+from regard.metrics.resample import unweighted
 from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded, without_each
 from regard.text.tokenizer import PAD, Tokenizer
@@ -71,10 +71,10 @@ class LabelTally(Columns):
 
     @cached_property
     def weighed(self) -> Weigh:
-        return one_label(self.predicted, self.gold)
+        return single_label(self.predicted, self.gold)
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from regard.data.examples import Ints
 from regard.files.row import Row
-from regard.metrics.classify import Weigh, several_labels
-from regard.metrics.resample import plainly
+from regard.metrics.classify import Weigh, multi_label
+from regard.metrics.resample import unweighted
 from regard.tasks.shared import Columns, Padded
 
 
@@ -65,10 +65,10 @@ class LabelsTally(Columns):
 
     @cached_property
     def weighed(self) -> Weigh:
-        return several_labels(self.predicted, self.gold)
+        return multi_label(self.predicted, self.gold)
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {"accuracy": "texts with exactly their labels"}
