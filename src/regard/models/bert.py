@@ -44,7 +44,7 @@ class BertConfig(BlockConfig):
     n_heads: int = Field(2, ge=1)
     d_ff: int = Field(512, ge=1)
     n_layers: int = Field(2, ge=1, le=512)
-    n_segments: int = Field(2, ge=1, le=512, description="texts that can be told apart in one input")
+    n_segments: int = Field(2, ge=1, le=512, description="texts that one input can hold apart")
     n_kv_heads: None = None
     activation: Activation = "gelu"
     norm: Literal["post"] = "post"
