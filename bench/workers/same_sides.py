@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ ANSWERS = (
 class Old:
     """The API of the revision that the work tree is compared with."""
 
+    prepare_module = "regard.run"
+
     def train(self, recipe: dict[str, Any]) -> Any:
         import regard
 
@@ -30,11 +33,10 @@ class Old:
     def train_until(self, recipe: dict[str, Any], step: int) -> None:
         """Train, and stop after this step as if a signal had come."""
         import regard
-        from regard.runs.prepare import prepare
         from regard.training.events import Step
         from regard.training.stopping import Interrupted, Stop
 
-        stop = Stop()
+        stop, prepare = Stop(), import_module(self.prepare_module).prepare
         try:
             with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
                 for event in run.events():
@@ -157,6 +159,13 @@ class Old:
 
 class New(Old):
     """The work tree; what it calls otherwise than `Old` is overridden here."""
+
+    prepare_module = "regard.runs.prepare"
+
+    def import_(self, folder: Path, out: Path) -> str | None:
+        from regard.interop.importing import import_folder
+
+        return import_folder(folder, out)
 
 
 SIDES: dict[str, type[Old]] = {"old": Old, "new": New}

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 from regard.files.row import Row
 from regard.metrics.classify import Weigh, multi_label
 from regard.metrics.resample import unweighted
