@@ -39,7 +39,7 @@ def test_answers_equal_transformers(tmp_path: Path) -> None:
     """From the text to the probability: its marks, its pieces, the first of each word."""
     other = written(tmp_path / "bert", "BertForTokenClassification", num_labels=3)
     task, found = task_of(tmp_path / "bert"), read_encoder(tmp_path / "bert")
-    model = TaggerConfig(encoder=found.config, crf=False, dropout=0.0).build(task.dims)
+    model = TaggerConfig(encoder=found.config, crf=False, dropout=0.0).build(task.widths)
     assert isinstance(model, Tagger)
     model.encoder.load_state_dict(found.encoder_tensors)
     model.output.load_state_dict(other.classifier.state_dict())

@@ -23,7 +23,7 @@ each = pytest.mark.parametrize("config", KINDS.values(), ids=KINDS.keys())
 def made(config: GPTConfig) -> tuple[GPT, Tensor, Tensor]:
     model = stirred(config.build(JOINT))
     assert isinstance(model, GPT)
-    return model, torch.randint(FIRST, JOINT.target_vocab, (len(LENGTHS), 23)), torch.tensor(LENGTHS)
+    return model, torch.randint(FIRST, JOINT.target["vocab"], (len(LENGTHS), 23)), torch.tensor(LENGTHS)
 
 
 def alone(texts_BT: Tensor, i: int, length: int | None = None) -> tuple[Tensor, Tensor]:

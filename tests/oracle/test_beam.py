@@ -169,7 +169,7 @@ CONFIGS = {
     "rnn-unfed": rnn(attention="dot", order="luong", input_feeding=False),
 }
 WORDS = (7, 11, 13)
-FORBIDDEN = tuple(i for i in range(DIMS.target_vocab) if i not in (END, *WORDS))
+FORBIDDEN = tuple(i for i in range(DIMS.target["vocab"]) if i not in (END, *WORDS))
 
 
 class Uncached:

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models.dims import Dims
 from regard.models.hmm import HMM, HMMConfig
+from regard.models.widths import Widths
 from regard.text.tags import may_follow, scheme
 
 C, V = 3, 5
@@ -106,7 +106,7 @@ TAGGED = [([0, 4, 2, 1], [2, 0, 1, 2]), ([3], [2]), ([2, 4], [0, 1]), ([1, 0, 0]
 def test_a_tagger_that_counts_is_one(names: tuple[str, ...]) -> None:
     """Where a scheme forbids steps, the others share what these would have had."""
     config = HMMConfig(smoothing=0.3)
-    tagger = config.build(Dims(source_vocab=V, tags=names)).eval()
+    tagger = config.build(Widths({"vocab": V}, {"tags": names})).eval()
     config.count(tagger, TAGGED)
     counted = HMM.counted(TAGGED, C, V, smoothing=0.3)
     found = scheme(names)

@@ -99,7 +99,7 @@ def _save_bert(path: Path, hf_bert: bert.BertFolder, kind: str, out: Path) -> No
             f"{task_config.max_length} tokens plus special tokens"
         )
     task = _task(path, hf_bert, kind, task_config)
-    model = build_meta(config, task.dims).to_empty(device="cpu")
+    model = build_meta(config, task.widths).to_empty(device="cpu")
     names = model.state_dict().keys()
     tensors = {name: tensor for name, tensor in hf_bert.tensors.items() if name in names}
     fill(model, tensors, str(path.with_name(WEIGHTS)))
@@ -185,7 +185,7 @@ def _save_gpt(path: Path, hf_gpt2: gpt2.GPT2Folder, out: Path) -> None:
             f"{task_config.max_length} tokens and EOS"
         )
     task = LanguageModel(task_config, hf_gpt2.tokenizer)
-    model = build_meta(hf_gpt2.config, task.dims).to_empty(device="cpu")
+    model = build_meta(hf_gpt2.config, task.widths).to_empty(device="cpu")
     fill(model, hf_gpt2.tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, hf_gpt2.config, {})
 

@@ -20,7 +20,7 @@ from regard.linear import Linear
 from regard.models.bert import BertConfig
 from regard.models.classifier import EncodingConfig
 from regard.models.cooccurrence import ppmi_vectors
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 class BertPretrainingConfig(EncodingConfig):
@@ -42,8 +42,8 @@ class BertPretrainingConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_model
 
-    def build(self, dims: Dims) -> "BertPretraining":
-        return BertPretraining(self, dims)
+    def build(self, widths: Widths) -> "BertPretraining":
+        return BertPretraining(self, widths)
 
     def count(self, model: "BertPretraining", tokens: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
         """Starts embeddings from co-occurrences in documents that end at `ends`; others stay random."""
@@ -57,15 +57,15 @@ class BertPretrainingConfig(EncodingConfig):
 
 
 class BertPretraining(nn.Module):
-    def __init__(self, config: BertPretrainingConfig, dims: Dims) -> None:
+    def __init__(self, config: BertPretrainingConfig, widths: Widths) -> None:
         super().__init__()
         d_model = config.encoder.d_model
         self.activation = config.encoder.activation
-        self.encoder = config.encoder.build(dims.source_vocab)
+        self.encoder = config.encoder.build(widths.input["vocab"])
         self.pooling = Pooler(d_model)
         self.hidden = Linear(d_model, d_model)
         self.hidden_norm = nn.LayerNorm(d_model, config.encoder.norm_eps)
-        self.output_bias = nn.Parameter(torch.empty(dims.source_vocab))
+        self.output_bias = nn.Parameter(torch.empty(widths.input["vocab"]))
         self.follows = Linear(d_model, 2)
         self.reset_parameters()
 

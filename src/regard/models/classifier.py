@@ -21,7 +21,7 @@ from regard.layers.recurrent import CellKind, Recurrent
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.bert import Bert, BertConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 class TransformerEncoderConfig(BlockConfig):
@@ -163,21 +163,21 @@ class ClassifierConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_out
 
-    def build(self, dims: Dims) -> "Classifier":
-        return Classifier(self, dims)
+    def build(self, widths: Widths) -> "Classifier":
+        return Classifier(self, widths)
 
     def __str__(self) -> str:
         return f"{self.describe('classifier')}, {self.pooling} pooling"
 
 
 class Classifier(nn.Module):
-    def __init__(self, config: ClassifierConfig, dims: Dims) -> None:
+    def __init__(self, config: ClassifierConfig, widths: Widths) -> None:
         super().__init__()
-        self.encoder = config.encoder.build(dims.source_vocab)
+        self.encoder = config.encoder.build(widths.input["vocab"])
         d_out = config.encoder.d_out
         self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
-        self.output = Linear(d_out, dims.classes)
+        self.output = Linear(d_out, widths.target["classes"])
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
         """logits_BC; segments are for an encoder that tells them apart, others see the mark between texts."""

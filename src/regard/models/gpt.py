@@ -25,7 +25,7 @@ from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.feedforward import Activation
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 def _sizes(d_model: int, n_heads: int, n_layers: int) -> dict[str, int]:
@@ -57,8 +57,8 @@ class GPTConfig(BlockConfig):
     position: Position = "learned"
     tie_embeddings: bool = True
 
-    def build(self, dims: Dims) -> "GPT":
-        return GPT(self, dims)
+    def build(self, widths: Widths) -> "GPT":
+        return GPT(self, widths)
 
     def __str__(self) -> str:
         begun = f"gpt from {Path(self.init_from).name}," if self.init_from else "gpt"
@@ -103,11 +103,12 @@ class GPTState:
 
 
 class GPT(nn.Module):
-    def __init__(self, config: GPTConfig, dims: Dims) -> None:
+    def __init__(self, config: GPTConfig, widths: Widths) -> None:
         super().__init__()
-        self.embed = embedding(config, dims.target_vocab, scale=False)
+        self.embed = embedding(config, widths.target["vocab"], scale=False)
         self.stack = Stack(config, config.n_layers, causal=True)
-        self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+        n_tokens = widths.target["vocab"]
+        self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
 
     def forward(
         self, tokens_BT: Tensor, keep_BT: Tensor | None = None, head: heads.Head = heads.logits

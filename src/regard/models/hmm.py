@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from regard.config import Config
 from regard.layers.chain import best_path, bounded, expected
 from regard.layers.crf import CRF
-from regard.models.dims import Dims
 from regard.models.tagger import Tagger, allowed
+from regard.models.widths import Widths
 
 
 class HMMConfig(Config):
@@ -31,13 +31,13 @@ class HMMConfig(Config):
     )
     d_model: ClassVar[int] = 1
 
-    def build(self, dims: Dims) -> Tagger:
-        n_tags = len(dims.tags)
-        chain = CRF(n_tags, allowed(dims.tags))
+    def build(self, widths: Widths) -> Tagger:
+        n_tags = len(widths.target["tags"])
+        chain = CRF(n_tags, allowed(widths.target["tags"]))
         nn.init.zeros_(chain.end_C)  # any tag may be the last, as far as its scheme allows it
-        return Tagger(Emissions(dims.source_vocab, n_tags), nn.Identity(), chain, dropout=0).requires_grad_(
-            False
-        )
+        return Tagger(
+            Emissions(widths.input["vocab"], n_tags), nn.Identity(), chain, dropout=0
+        ).requires_grad_(False)
 
     def count(self, model: Tagger, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Learns from words and their tags, in one pass."""

@@ -18,13 +18,13 @@ from regard.models import (
     TransformerConfig,
 )
 from regard.models.classifier import TransformerEncoderConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
-def build_meta(config: ModelConfig, dims: Dims) -> nn.Module:
+def build_meta(config: ModelConfig, widths: Widths) -> nn.Module:
     """The model of a config on the meta device."""
     try:
-        return on_meta_device(lambda: config.build(dims))
+        return on_meta_device(lambda: config.build(widths))
     except RuntimeError as error:  # sizes whose product is no number of bytes
         raise RecipeError(
             f"model: {config} is too large for any machine ({error}); choose smaller sizes"

@@ -27,7 +27,7 @@ from regard.layers.embed import Embed
 from regard.layers.recurrent import CellKind, Cells, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 AttentionKind = Literal["none", "dot", "scaled_dot", "general", "additive"]
 
@@ -63,8 +63,8 @@ class RNNConfig(Config):
     def d_model(self) -> int:
         return self.d_hidden
 
-    def build(self, dims: Dims) -> "RNNSeq2Seq":
-        return RNNSeq2Seq(self, dims)
+    def build(self, widths: Widths) -> "RNNSeq2Seq":
+        return RNNSeq2Seq(self, widths)
 
     def __str__(self) -> str:
         size = f"{self.n_layers} layer(s), d={self.d_hidden}"
@@ -106,13 +106,15 @@ class RNNState:
 
 
 class RNNSeq2Seq(nn.Module):
-    def __init__(self, config: RNNConfig, dims: Dims) -> None:
+    def __init__(self, config: RNNConfig, widths: Widths) -> None:
         super().__init__()
         d = config.d_hidden
-        self.embed_target = Embed(dims.target_vocab, config.d_embed, scale=False, dropout=config.dropout)
-        shared = dims.joint and config.tie_embeddings
+        self.embed_target = Embed(widths.target["vocab"], config.d_embed, scale=False, dropout=config.dropout)
+        shared = widths.shared and config.tie_embeddings
         self.embed_source = (
-            None if shared else Embed(dims.source_vocab, config.d_embed, scale=False, dropout=config.dropout)
+            None
+            if shared
+            else Embed(widths.input["vocab"], config.d_embed, scale=False, dropout=config.dropout)
         )
         self.encoder = Recurrent(
             config.cell,
@@ -132,8 +134,8 @@ class RNNSeq2Seq(nn.Module):
         self.combine = Linear(2 * d, d) if config.combine == "concat" else None
         self.dropout = Dropout(config.dropout)
         tied = config.tie_embeddings and config.d_embed == d
-        self.output = None if tied else Linear(d, dims.target_vocab, bias=False)
-        self.output_bias = nn.Parameter(torch.empty(dims.target_vocab))
+        self.output = None if tied else Linear(d, widths.target["vocab"], bias=False)
+        self.output_bias = nn.Parameter(torch.empty(widths.target["vocab"]))
         self.copying = Copying(d) if config.copies else None
         self.reset_parameters()
 

@@ -21,7 +21,7 @@ from regard.layers.cpu.fused_step import FusedStep, padding_bias
 from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 def _sizes(d_model: int, n_heads: int, d_ff: int, n_layers: int, *, dropout: float) -> dict[str, Any]:
@@ -51,8 +51,8 @@ class TransformerConfig(BlockConfig):
         False, description="tokens of the source can be copied, names above all; needs task.joint = true"
     )
 
-    def build(self, dims: Dims) -> "Transformer":
-        return Transformer(self, dims)
+    def build(self, widths: Widths) -> "Transformer":
+        return Transformer(self, widths)
 
     def __str__(self) -> str:
         layers = f"{self.n_encoder_layers}+{self.n_decoder_layers}"
@@ -74,14 +74,15 @@ class TransformerState:
 
 
 class Transformer(nn.Module):
-    def __init__(self, config: TransformerConfig, dims: Dims) -> None:
+    def __init__(self, config: TransformerConfig, widths: Widths) -> None:
         super().__init__()
-        self.embed_target = embedding(config, dims.target_vocab)
-        shared = dims.joint and config.tie_embeddings
-        self.embed_source = None if shared else embedding(config, dims.source_vocab)
+        self.embed_target = embedding(config, widths.target["vocab"])
+        shared = widths.shared and config.tie_embeddings
+        self.embed_source = None if shared else embedding(config, widths.input["vocab"])
         self.encoder = Stack(config, config.n_encoder_layers)
         self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
-        self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+        n_tokens = widths.target["vocab"]
+        self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
         self.copying = Copying(config.d_model) if config.copies else None
 
     def forward(

@@ -51,7 +51,7 @@ def _unfinished(folder: Path, recipe: Recipe) -> tuple[AnyTask, nn.Module, Model
         )
     kind: type[AnyTask] = TASKS[recipe.task.kind]
     task = kind.load(recipe.task, folder / "task")
-    return task, build_meta(recipe.model, task.dims), recipe.model
+    return task, build_meta(recipe.model, task.widths), recipe.model
 
 
 def progress(journal: Path, metric: str) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from regard.attention import Trace, tapped
 from regard.layers.cpu.fused_step import FIRST_POSITIONS
 from regard.linear import Linear
-from regard.models import Dims, Transformer, TransformerConfig
+from regard.models import Transformer, TransformerConfig, Widths
 
 BEAMS = 3
 
 
 def translator(**given: Any) -> Transformer:
     sizes = {"d_model": 16, "n_heads": 4, "d_ff": 24, "n_encoder_layers": 1, "n_decoder_layers": 2}
-    model = TransformerConfig(**(sizes | given)).build(Dims(source_vocab=31, target_vocab=31, joint=True))
+    model = TransformerConfig(**(sizes | given)).build(Widths({"vocab": 31}, {"vocab": 31}, shared=True))
     return model.eval()
 
 
