@@ -74,7 +74,7 @@ class Cell(nn.Module):
         return torch.sigmoid(leave) * torch.tanh(c_BD), c_BD
 
 
-class Cells(nn.Module):
+class CellStack(nn.Module):
     """Stacked cells with a projected input (`enter`) and perhaps a second one that comes step by step."""
 
     def __init__(

@@ -24,7 +24,7 @@ from regard.layers.copying import Copyable, Copying
 from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
-from regard.layers.recurrent import CellKind, Cells, CellState, Recurrent
+from regard.layers.recurrent import CellKind, CellStack, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
 from regard.models.widths import Widths
@@ -127,7 +127,7 @@ class RNNSeq2Seq(nn.Module):
         self.attention = attention(config.attention, d)
         self.looks_first = config.attention == "none" or config.order == "bahdanau"
         self.feeds = self.looks_first or config.input_feeding
-        self.cells = Cells(
+        self.cells = CellStack(
             config.cell, config.d_embed, d if self.feeds else 0, d, config.n_layers, config.dropout
         )
         self.bridge = Linear(d, d * self.cells.n_states)
