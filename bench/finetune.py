@@ -34,7 +34,7 @@ from train_speed import OURS, PEERS, ask, install_peers, machine  # noqa: E402
 
 import regard  # noqa: E402
 from regard.files.read import Row  # noqa: E402
-from regard.metrics.relation import Relations  # noqa: E402
+from regard.metrics.relation import RelationScores  # noqa: E402
 from regard.metrics.spans import span_counts, span_scores  # noqa: E402
 from regard.runs.corpus import Corpus  # noqa: E402
 from regard.text.marked import MARKS  # noqa: E402
@@ -58,7 +58,10 @@ def spans_right(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]
 
 def relations_right(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """SemEval's official score."""
-    return float(Relations.of(predicted, gold, "Other").weighed(np.ones((1, len(gold))))["macro_f1"][0]) / 100
+    return (
+        float(RelationScores.of(predicted, gold, "Other").weighed(np.ones((1, len(gold))))["macro_f1"][0])
+        / 100
+    )
 
 
 @dataclass(frozen=True)

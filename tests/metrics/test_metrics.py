@@ -8,14 +8,14 @@ import pytest
 from numpy.typing import NDArray
 from sacrebleu import corpus_bleu, corpus_chrf
 
-from regard.metrics.classify import one_label, several_labels
-from regard.metrics.text import BleuTokenizer, Metric, bleu, chrf, counted, scored, signature
+from regard.metrics.classify import multi_label, single_label
+from regard.metrics.text import BleuTokenizer, CorpusMetric, bleu, chrf, counted, scored, signature
 
 HYPOTHESES = ["the grey heron stands still .", "fog lies over the river", "我们 试试 看！", ""]
 REFERENCES = ["the grey heron stood still .", "fog lies on the wide river", "我们来试试看！", "nothing"]
 
 
-def scores(metric: Metric, hypotheses: list[str], references: list[str]) -> float:
+def scores(metric: CorpusMetric, hypotheses: list[str], references: list[str]) -> float:
     sums_1S = np.array(counted(metric, hypotheses, references), np.float64).sum(0, keepdims=True)
     (score,) = scored(metric, sums_1S)
     return float(score)
@@ -48,7 +48,7 @@ def once(n: int) -> NDArray[np.float64]:
 
 
 def macro_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    return float(one_label(predicted, gold)(once(len(gold)))["macro_f1"][0]) / 100
+    return float(single_label(predicted, gold)(once(len(gold)))["macro_f1"][0]) / 100
 
 
 def test_macro_f1_is_the_mean_of_each_labels() -> None:
@@ -60,7 +60,7 @@ def test_macro_f1_is_the_mean_of_each_labels() -> None:
         precision, recall = hits / predicted.count(label), hits / gold.count(label)
         scores.append(2 * precision * recall / (precision + recall))
     assert macro_f1(predicted, gold) == pytest.approx(sum(scores) / 4)
-    (accuracy,) = one_label(predicted, gold)(once(397))["accuracy"]
+    (accuracy,) = single_label(predicted, gold)(once(397))["accuracy"]
     assert accuracy == pytest.approx(100 * sum(p == g for p, g in zip(predicted, gold, strict=True)) / 397)
 
 
@@ -86,14 +86,14 @@ def test_several_labels_cell_by_cell() -> None:
         precision, recall = hits / told, hits / there
         return 100 * 2 * precision * recall / (precision + recall)
 
-    found = several_labels([*map(sorted, predicted)], [*map(sorted, gold)])(once(n))
+    found = multi_label([*map(sorted, predicted)], [*map(sorted, gold)])(once(n))
     assert found["micro_f1"][0] == pytest.approx(f1(names))
     assert found["macro_f1"][0] == pytest.approx(sum(map(f1, names)) / 5)
     assert found["accuracy"][0] == pytest.approx(100 * sum(said == wanted for said, wanted in pairs) / n)
 
 
 def test_no_labels_at_all_are_right_but_find_nothing() -> None:
-    found = several_labels([(), ()], [(), ()])(once(2))
+    found = multi_label([(), ()], [(), ()])(once(2))
     assert {name: score[0] for name, score in found.items()} == {
         "micro_f1": 0,
         "macro_f1": 0,

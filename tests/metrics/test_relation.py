@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from regard.metrics.relation import Relations, relation
+from regard.metrics.relation import RelationScores, relation
 
 RELATIONS = ("Cause-Effect", "Component-Whole", "Product-Producer")
 LABELS = [f"{name}({way})" for name in RELATIONS for way in ("e1,e2", "e2,e1")] + ["Other"]
 
 
 def scored(predicted: list[str], gold: list[str], none: str = "Other") -> float:
-    (score,) = Relations.of(predicted, gold, none).weighed(np.ones((1, len(gold))))["macro_f1"]
+    (score,) = RelationScores.of(predicted, gold, none).weighed(np.ones((1, len(gold))))["macro_f1"]
     return float(score) / 100
 
 
@@ -52,7 +52,7 @@ def test_equals_the_definition(seed: int) -> None:
 def test_a_wrong_direction_is_wrong_and_was_told() -> None:
     gold = ["Cause-Effect(e1,e2)", "Cause-Effect(e1,e2)", "Other", "Other"]
     predicted = ["Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Cause-Effect(e1,e2)", "Other"]
-    assert Relations.of(predicted, gold, "Other").by_relation() == {
+    assert RelationScores.of(predicted, gold, "Other").by_relation() == {
         "Cause-Effect": {"precision": pytest.approx(100 / 3), "recall": 50, "f1": pytest.approx(40), "n": 2}
     }
 
@@ -71,7 +71,7 @@ def test_weights_are_how_often_an_example_counts(seed: int) -> None:
     rng = random.Random(seed)
     gold, predicted = rng.choices(LABELS, k=31), rng.choices(LABELS, k=31)
     rows = [[rng.randrange(3) for _ in gold] for _ in range(7)]
-    found = Relations.of(predicted, gold, "Other").weighed(np.array(rows, np.float64))
+    found = RelationScores.of(predicted, gold, "Other").weighed(np.array(rows, np.float64))
     for row, weights in enumerate(rows):
         said, right = (
             [label for label, n in zip(each, weights, strict=True) for _ in range(n)]

@@ -12,7 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from regard.metrics import resample
-from regard.metrics.resample import DRAWS, Weighable, differences, intervals, plainly
+from regard.metrics.resample import DRAWS, Weighable, differences, intervals, unweighted
 from regard.tasks.classify import LabelTally
 from regard.tasks.stretch import BlockTally
 from regard.tasks.tagged import TagTally
@@ -128,7 +128,7 @@ def test_what_is_infinite_has_no_interval() -> None:
 def test_what_is_plainly_better_is_no_chance(make: Make) -> None:
     good, bad = make(150, 0.1), make(150, 0.8, seed=2)
     there, back = differences(good, bad), differences(bad, good)
-    assert set(there) == set(plainly(good))
+    assert set(there) == set(unweighted(good))
     for name, found in there.items():
         low, high = found.interval
         assert found.p == 1 / (DRAWS + 1)

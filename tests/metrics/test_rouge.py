@@ -10,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu import corpus_bleu
 
 from regard.metrics.rouge import NAMES, lead, mean, rouge, words
-from regard.metrics.text import Counts, bleu, counted, counted_of_many, scored, signature
+from regard.metrics.text import SentenceCounts, bleu, counted, counted_of_many, scored, signature
 from regard.metrics.variety import distinct
 
 
@@ -129,6 +129,6 @@ def test_several_references_are_sacrebleus() -> None:
     assert "nrefs:2" in signature(bleu("13a"), [2])
 
 
-def total(counts: Counts) -> float:
+def total(counts: SentenceCounts) -> float:
     (score,) = scored(bleu("13a"), np.sum(counts, axis=0, keepdims=True))
     return float(score)

@@ -24,55 +24,55 @@ def texts(seed: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return rng.zipf(1.5, ends[-1]).clip(max=V - 1), ends
 
 
-def slowly_near(pieces: np.ndarray, ends: np.ndarray, window: int) -> np.ndarray:
+def slow_cooccurrences(tokens: np.ndarray, ends: np.ndarray, window: int) -> np.ndarray:
     counts_VV = np.zeros((V, V))
     for begin, end in pairwise([0, *ends.tolist()]):
         for i in range(begin, end):
             for j in range(max(begin, i - window), min(end, i + window + 1)):
-                counts_VV[pieces[i], pieces[j]] += i != j
+                counts_VV[tokens[i], tokens[j]] += i != j
     return counts_VV
 
 
 @pytest.mark.parametrize("window", [1, 3, 50])
 def test_what_stands_near_is_counted(window: int) -> None:
-    pieces, ends = texts(window)
-    by_frequency = np.argsort(-np.bincount(pieces, minlength=V), kind="stable")
-    slow_VV = slowly_near(pieces, ends, window)
+    tokens, ends = texts(window)
+    by_frequency = np.argsort(-np.bincount(tokens, minlength=V), kind="stable")
+    slow_VV = slow_cooccurrences(tokens, ends, window)
     assert slow_VV.sum() > 100
-    np.testing.assert_array_equal(cooccurrences(pieces, ends, V, window).numpy(), slow_VV[:, by_frequency])
+    np.testing.assert_array_equal(cooccurrences(tokens, ends, V, window).numpy(), slow_VV[:, by_frequency])
 
 
-def test_only_common_pieces_are_looked_for_in_a_large_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces, ends = texts(1)
-    all_VV = cooccurrences(pieces, ends, V, 3)
+def test_only_common_tokens_are_contexts_in_a_large_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens, ends = texts(1)
+    all_VV = cooccurrences(tokens, ends, V, 3)
     monkeypatch.setattr(cooccurrence, "ROOM", 4 * V)
-    torch.testing.assert_close(cooccurrences(pieces, ends, V, 3), all_VV[:, :4], rtol=0, atol=0)
+    torch.testing.assert_close(cooccurrences(tokens, ends, V, 3), all_VV[:, :4], rtol=0, atol=0)
 
 
 def test_of_a_long_text_parts_are_looked_at_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cooccurrence, "CHUNK", 2)
     monkeypatch.setattr(cooccurrence, "MOST_CHUNKS", 3)
-    pieces = np.array([1, 2, 5, 5, 3, 4, 5, 5, 6, 7])
-    found_VV = cooccurrences(pieces, np.array([10]), V, 2)
+    tokens = np.array([1, 2, 5, 5, 3, 4, 5, 5, 6, 7])
+    found_VV = cooccurrences(tokens, np.array([10]), V, 2)
     assert found_VV.sum() == 6, "the pairs of the first, the middle and the last part, both ways"
     assert not found_VV[5].any()
 
 
 def test_vectors_are_the_singular_ones_of_surprise() -> None:
     """With room for all, V·Vᵀ is made of left vectors and values alone, whatever their signs."""
-    pieces, ends = texts(2, 200)
-    near_VV = slowly_near(pieces, ends, 3)
-    smooth_V = near_VV.sum(0) ** 0.75
+    tokens, ends = texts(2, 200)
+    count_VV = slow_cooccurrences(tokens, ends, 3)
+    smooth_V = count_VV.sum(0) ** 0.75
     surprise_VV = np.zeros((V, V))
     for i in range(V):
         for j in range(V):
-            if near_VV[i, j]:
-                chance = near_VV[i].sum() * smooth_V[j] / smooth_V.sum()
-                surprise_VV[i, j] = max(0.0, math.log(near_VV[i, j] / chance))
+            if count_VV[i, j]:
+                chance = count_VV[i].sum() * smooth_V[j] / smooth_V.sum()
+                surprise_VV[i, j] = max(0.0, math.log(count_VV[i, j] / chance))
     left_VV, values_V, _ = np.linalg.svd(surprise_VV)
     expected_VV = left_VV * values_V @ left_VV.T
     told = surprise_VV.any(1)
-    vectors_VD = ppmi_vectors(pieces, ends, V, 16, window=3).double().numpy()
+    vectors_VD = ppmi_vectors(tokens, ends, V, 16, window=3).double().numpy()
     assert not vectors_VD[~told].any()
     assert np.square(vectors_VD).sum(1)[told].mean() == pytest.approx(1, rel=1e-5), "as long as Embed's"
     scale = expected_VV.trace() / told.sum()

@@ -155,7 +155,7 @@ def test_a_tagger_equals_transformers(shape: dict[str, Any]) -> None:
 
 
 def test_presets_are_the_papers() -> None:
-    """BERT-base has 110 M parameters with 30,522 pieces, the pooler's 0.6 M included."""
+    """BERT-base has 110 M parameters with 30,522 tokens, the pooler's 0.6 M included."""
     with torch.device("meta"):
         model = BertConfig(preset="base").build({"vocab": 30_522})
     n_parameters = sum(parameter.numel() for parameter in model.parameters()) + 768 * 769

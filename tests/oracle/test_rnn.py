@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.layers.recurrent import CellKind, Cells, Recurrent
+from regard.layers.recurrent import CellKind, CellStack, Recurrent
 from regard.models import RNNConfig, RNNSeq2Seq
 from tiny import DIMS, Inputs, inputs, rnn, stirred
 
@@ -163,7 +163,7 @@ def test_one_direction_and_tied_embeddings(cell: str, changes: dict[str, object]
 )
 def test_cells_equal_torchs(kind: CellKind, theirs: type[nn.Module]) -> None:
     d_in, d_hidden, rows = 5, 7, 3
-    ours, twin = Cells(kind, d_in, 0, d_hidden, 1, 0.0), theirs(d_in, d_hidden)
+    ours, twin = CellStack(kind, d_in, 0, d_hidden, 1, 0.0), theirs(d_in, d_hidden)
     with torch.no_grad():
         for mine, name in ((ours.enter, "ih"), (ours.cells[0].recur, "hh")):
             mine.weight.copy_(getattr(twin, f"weight_{name}"))

@@ -300,8 +300,8 @@ def spelt(ids: Sequence[int]) -> str:
 
 
 def required(*phrases: str) -> Required:
-    pieces = [[WORDS.index(f" {word}") for word in phrase.split()] for phrase in phrases]
-    return Required(phrases, pieces, WORDS, END, spelt)
+    tokens = [[WORDS.index(f" {word}") for word in phrase.split()] for phrase in phrases]
+    return Required(phrases, tokens, WORDS, END, spelt)
 
 
 @pytest.mark.parametrize("phrases", [("b",), ("b c",), ("a", "c"), ("a b", "c"), ("a a b",)])

@@ -149,7 +149,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "vaster": (edited(lambda c: c["model"].update(d_model=3 * 10**14)), r"config\.json: damaged"),
     "overflowing": (
         edited(lambda c: c["model"].update(d_model=2**31 - 4, n_heads=4)),
-        r"config\.json: damaged \(model: .* is beyond any machine",
+        r"config\.json: damaged \(model: .* is too large for any machine",
     ),
     "odd heads": (
         edited(lambda c: c["model"].update(n_heads=5)),

@@ -185,7 +185,7 @@ def test_a_word_that_must_be_said_is_led_to_by_its_usual_pieces(kind: str) -> No
     writer = fitted(kind).writer
     required = writer.rules(ContinueConfig(must_include=("heron", "雾"), sample=False), [50]).must_include
     assert required is not None
-    assert required.pieces == [writer.tokenizer.encode(text).ids for text in (" heron", "雾")]
+    assert required.tokens == [writer.tokenizer.encode(text).ids for text in (" heron", "雾")]
 
 
 def test_a_sample_has_room_for_what_is_asked_of_it() -> None:

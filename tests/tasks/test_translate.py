@@ -350,7 +350,7 @@ def test_another_search_is_another_task(task: Translate) -> None:
         ({"min_length": 9, "max_length": 5}, r"min_length \(9\) exceeds max_length \(5\)"),
         ({"repetition_penalty": 1e-300}, r"decode\.repetition_penalty: 1e-300 should be greater"),
         ({"temperature": 1e-320, "sample": True}, r"decode\.temperature: 1e-320 should be greater"),
-        ({"top_p": 0.9}, r"decode\.top_p: 0\.9 is for drawing; add sample=true"),
+        ({"top_p": 0.9}, r"decode\.top_p: 0\.9 is for sampling; add sample=true"),
         ({"must_not": "[" * 100_000}, r"decode\.must_not: .{1,70} is not a list in JSON"),
         ({"seed": "9" * 50}, r"^decode\.seed: 9{12}… is too large"),
         ({"beam": "9" * 10_000}, r"^decode\.beam: .{1,300}$"),

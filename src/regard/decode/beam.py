@@ -1,8 +1,8 @@
-"""Beam search: at each step the best few continuations of the best few beginnings of every source.
+"""Beam search: at each step the best few continuations of the best few prefixes of every source.
 
-A beam may be split into groups (Vijayakumar et al. 2016): each searches for itself, but likes a token the
-less the more groups before it have just chosen it and go on. Scores stay the model's own; only the choice is
-bent.
+Diverse beam search splits the beam into groups (Vijayakumar et al. 2016): each searches for itself, but a
+token is penalised by the number of earlier groups that have just chosen it and go on. Scores stay the model's
+own; only the choice is changed.
 
 A group stops when it has as many finished hypotheses as beams and no live one, scored as if it ended now,
 would enter them. With a beam as wide as there are sequences this is exhaustive search.
@@ -24,7 +24,7 @@ from regard.decode.top import top
 
 CPU = torch.device("cpu")
 NOTHING = Hypothesis((), -torch.inf, -torch.inf)
-"""What a model whose scores are not numbers has to say."""
+"""The answer of a model whose scores are NaN."""
 
 
 @dataclass
@@ -34,21 +34,21 @@ class _Finished:
     width: int
     limit: int
     length_penalty: float
-    found: list[Hypothesis] = field(default_factory=list)
+    best: list[Hypothesis] = field(default_factory=list)
 
     def add(self, ids: tuple[int, ...], steps: tuple[float, ...], log_prob: float) -> None:
         score = normalised(log_prob, len(ids) + 1, self.length_penalty)
-        self.found.append(Hypothesis(ids, log_prob, score, steps))
-        self.found.sort(key=lambda hypothesis: -hypothesis.score)
-        del self.found[self.width :]
+        self.best.append(Hypothesis(ids, log_prob, score, steps))
+        self.best.sort(key=lambda hypothesis: -hypothesis.score)
+        del self.best[self.width :]
 
     def done(self, best_live: float, length: int) -> bool:
-        """Whether nothing of this length or longer can enter."""
+        """True if nothing of this length or longer can enter."""
         if best_live == -torch.inf or length > self.limit:  # the second also when scores are NaN
             return True
-        if len(self.found) < self.width:
+        if len(self.best) < self.width:
             return False
-        return normalised(best_live, length, self.length_penalty) <= self.found[-1].score
+        return normalised(best_live, length, self.length_penalty) <= self.best[-1].score
 
 
 @torch.inference_mode()
@@ -89,14 +89,14 @@ def beam(
         chosen: list[Continuations] = []
         for group in range(groups):
             beams = slice(group * each, (group + 1) * each)
-            own = live.group(beams, log_prob_BSV)
-            found = own.best(2 * each, rules, None if taken_BV is None else diversity * taken_BV)
+            beam_group = live.group(beams, log_prob_BSV)
+            best = beam_group.best(2 * each, rules, None if taken_BV is None else diversity * taken_BV)
             lanes = [finished[source][group] for source in running]
-            _finish(found, lanes, own, rules)
-            going_on = _continue(found, lanes, rules.end, length + 1)
+            _finish(best, lanes, beam_group, rules)
+            unfinished = _continue(best, lanes, rules.end, length + 1)
             if listener.tree is not None:
-                listener.tree.grow(group, each, found, going_on)
-            parents_BS, tokens_BS, scores_BS = going_on
+                listener.tree.grow(group, each, best, unfinished)
+            parents_BS, tokens_BS, scores_BS = unfinished
             if taken_BV is not None:
                 taken_BV.scatter_add_(1, tokens_BS, (scores_BS > -torch.inf).to(taken_BV.dtype))
             chosen.append((parents_BS + group * each, tokens_BS, scores_BS))
@@ -123,15 +123,15 @@ def beam(
 
 @dataclass(frozen=True)
 class _Live:
-    """Hypotheses that go on: what they have written, what each token of it cost, and the sum."""
+    """Unfinished hypotheses: their tokens, the log-probability of each, and the sum."""
 
     written_BST: Tensor
     steps_BST: Tensor
     scores_BS: Tensor
 
     def group(self, beams: slice, log_prob_BSV: Tensor) -> "_Group":
-        own = _Live(self.written_BST[:, beams], self.steps_BST[:, beams], self.scores_BS[:, beams])
-        return _Group(own, log_prob_BSV[:, beams])
+        live = _Live(self.written_BST[:, beams], self.steps_BST[:, beams], self.scores_BS[:, beams])
+        return _Group(live, log_prob_BSV[:, beams])
 
     def rows(self, rows_B: Tensor) -> "_Live":
         return _Live(self.written_BST[rows_B], self.steps_BST[rows_B], self.scores_BS[rows_B])
@@ -150,17 +150,17 @@ class _Live:
 
 @dataclass(frozen=True)
 class _Group:
-    """The hypotheses that are compared with each other, and what each may write next."""
+    """The hypotheses of one group, and the log-probabilities of their next tokens."""
 
     live: _Live
     log_prob_BSV: Tensor
 
-    def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> Continuations:
+    def best(self, count: int, rules: Rules, penalty_BV: Tensor | None) -> Continuations:
         scores_BS, log_prob_BSV = self.live.scores_BS, self.log_prob_BSV
         if rules.must_include is not None:
             total_BSV = scores_BS[..., None] + log_prob_BSV
             return _by_bank(total_BSV, self.live.written_BST, rules.must_include, rules.end, count)
-        return _best(scores_BS, log_prob_BSV, count, dislike_BV)
+        return _best(scores_BS, log_prob_BSV, count, penalty_BV)
 
 
 def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tensor:
@@ -169,13 +169,13 @@ def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tenso
     return log_prob_BSV.flatten(1).gather(1, parents_BS * n_vocab + tokens_BS)
 
 
-def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Continuations:
-    """The best of each beam's best, so that sums are made for few and not for all."""
+def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, penalty_BV: Tensor | None) -> Continuations:
+    """The best of each beam's best continuations, so that only few sums are made."""
     n_beams, n_vocab = log_prob_BSV.shape[1:]
-    liked_BSV = log_prob_BSV if dislike_BV is None else log_prob_BSV - dislike_BV[:, None]
-    values_NC, tokens_NC = top(liked_BSV.flatten(0, 1), min(count, n_vocab))
-    liked_BP = (scores_BS[..., None] + values_NC.view(-1, n_beams, values_NC.shape[1])).flatten(1)
-    places = liked_BP.topk(min(count, n_beams * n_vocab), dim=-1).indices
+    penalised_BSV = log_prob_BSV if penalty_BV is None else log_prob_BSV - penalty_BV[:, None]
+    values_NC, tokens_NC = top(penalised_BSV.flatten(0, 1), min(count, n_vocab))
+    penalised_BP = (scores_BS[..., None] + values_NC.view(-1, n_beams, values_NC.shape[1])).flatten(1)
+    places = penalised_BP.topk(min(count, n_beams * n_vocab), dim=-1).indices
     parents = places // tokens_NC.shape[1]
     tokens = tokens_NC.view(len(places), -1).gather(1, places)
     return parents, tokens, scores_BS.gather(1, parents) + _costs(log_prob_BSV, parents, tokens)
@@ -184,10 +184,10 @@ def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, dislike_BV: Tenso
 def _by_bank(
     total_BSV: Tensor, written_BST: Tensor, required: Required, end: int, count: int
 ) -> Continuations:
-    """The best continuations at every stage of what must be written, in turn, the furthest stage first.
+    """The best continuations of every bank in turn, the one with the fewest required tokens left first.
 
-    Left to itself a beam fills with what is easily said and keeps its promises at the last moment
-    (Post and Vilar 2018).
+    Dynamic beam allocation (Post and Vilar 2018): left to itself a beam fills with easy continuations and
+    writes the required phrases at the last moment.
     """
     n_vocab = total_BSV.shape[2]
     remaining = required.remaining(written_BST.flatten(0, 1))
@@ -211,41 +211,41 @@ def _by_bank(
         picked += [(-torch.inf, 0)] * (count - len(picked))
         scores_BC.append([score for score, _ in picked])
         places_BC.append([place for _, place in picked])
-    found = torch.tensor(places_BC, device=total_BSV.device)
-    return found // n_vocab, found % n_vocab, torch.tensor(scores_BC).to(total_BSV)
+    picked_BC = torch.tensor(places_BC, device=total_BSV.device)
+    return picked_BC // n_vocab, picked_BC % n_vocab, torch.tensor(scores_BC).to(total_BSV)
 
 
-def _continue(found: Continuations, lanes: Sequence[_Finished], end: int, length: int) -> Continuations:
-    """The best that do not end, of those who can still enter: a group that is done goes on with nothing.
+def _continue(best: Continuations, lanes: Sequence[_Finished], end: int, length: int) -> Continuations:
+    """The best continuations that do not end; none in a group that is done.
 
-    Twice as many were found as there are beams, so there are enough if any exist.
+    `best` has twice as many as there are beams, so there are enough if any exist.
     """
-    tokens = found[1]
+    tokens = best[1]
     rank = torch.arange(tokens.shape[1], device=tokens.device) + (tokens == end) * tokens.shape[1]
     order_BS = rank.argsort(dim=-1)[:, : lanes[0].width]
-    parents, tokens, scores = (part.gather(1, order_BS) for part in found)
+    parents, tokens, scores = (part.gather(1, order_BS) for part in best)
     scores = scores.masked_fill(tokens == end, -torch.inf)
-    best = scores.amax(dim=-1).tolist()
-    over_B1 = torch.tensor([[lane.done(live, length)] for lane, live in zip(lanes, best, strict=True)])
+    top = scores.amax(dim=-1).tolist()
+    over_B1 = torch.tensor([[lane.done(live, length)] for lane, live in zip(lanes, top, strict=True)])
     return parents, tokens, scores.masked_fill(over_B1.to(scores.device), -torch.inf)
 
 
-def _finish(found: Continuations, lanes: Sequence[_Finished], own: _Group, rules: Rules) -> None:
-    """Those among the best that end are finished; `found` has twice as many as may count."""
-    parents, tokens, scores = found
+def _finish(best: Continuations, lanes: Sequence[_Finished], group: _Group, rules: Rules) -> None:
+    """Adds the continuations that end to the finished ones; `best` has twice as many as may count."""
+    parents, tokens, scores = best
     width, end = lanes[0].width, rules.end
     ends = (tokens[:, :width] == end) & (scores[:, :width] > -torch.inf)
     for row, place in ends.nonzero().tolist():
         parent = int(parents[row, place])
-        ids = tuple(own.live.written_BST[row, parent].tolist())
+        ids = tuple(group.live.written_BST[row, parent].tolist())
         if rules.must_include is not None and not rules.must_include.is_kept_by(ids):
             continue
-        steps = (*own.live.steps_BST[row, parent].tolist(), float(own.log_prob_BSV[row, parent, end]))
+        steps = (*group.live.steps_BST[row, parent].tolist(), float(group.log_prob_BSV[row, parent, end]))
         lanes[row].add(ids, steps, float(scores[row, place]))
 
 
 def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:
-    """How all that can still be the answer begin."""
+    """The common prefix of all that can still be the answer."""
     possible: list[list[int]] = live.written_BST[row][live.scores_BS[row] > -torch.inf].tolist()
     possible += [list(hypothesis.ids) for hypothesis in _ranked(lanes)[:1]]
     if not possible:  # scores that are not numbers
@@ -257,8 +257,8 @@ def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:
 
 def _ranked(lanes: Sequence[_Finished]) -> list[Hypothesis]:
     """The best of every group before any group's second, each answer once; of equals the better first."""
-    ranked = [(rank, -one.score, one) for lane in lanes for rank, one in enumerate(lane.found)]
+    ranked = [(rank, -best.score, best) for lane in lanes for rank, best in enumerate(lane.best)]
     unique: dict[tuple[int, ...], Hypothesis] = {}
-    for *_, one in sorted(ranked, key=lambda entry: entry[:2]):
-        unique.setdefault(one.ids, one)
+    for *_, hypothesis in sorted(ranked, key=lambda entry: entry[:2]):
+        unique.setdefault(hypothesis.ids, hypothesis)
     return list(unique.values())

@@ -1,4 +1,4 @@
-"""What a search finds: continuations, and in the end answers."""
+"""Results of a search: continuations at each step, and hypotheses in the end."""
 
 from dataclasses import dataclass
 
@@ -23,5 +23,5 @@ class Hypothesis:
 
 
 def normalised(log_prob: float, length: int, length_penalty: float) -> float:
-    """`length` counts the end."""
+    """The score that ranks hypotheses; `length` counts the end."""
     return log_prob / float(((5 + length) / 6) ** length_penalty)

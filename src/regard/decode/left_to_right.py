@@ -22,6 +22,7 @@ Choose = Callable[[Tensor, Sequence[int]], Tensor]
 
 
 def most_likely(log_prob_BV: Tensor, sources: Sequence[int]) -> Tensor:
+    """The likeliest token of each row."""
     return top(log_prob_BV, 1)[1].squeeze(1)
 
 

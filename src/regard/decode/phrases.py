@@ -1,10 +1,10 @@
-"""Phrases in what is being written, whatever pieces spell them.
+"""Phrases in a text under generation, whichever tokens spell them.
 
 Text is read as a stream in which words have spaces around them and every other character has too, so that
 "cat" is found in "a cat." and in 喜欢cat, but not in "category", and 喜欢 is found anywhere. An automaton
-(Aho and Corasick 1975) follows the stream: its nodes are the beginnings of phrases. Where each piece leads
-from a node is worked out when a text first stands there, so that a step costs a look into a table, and long
-phrases cost no more than the part of them that texts come to.
+(Aho and Corasick 1975) follows the stream: its nodes are the prefixes of phrases. The node to which each
+token leads from a node is worked out when a text first stands there, so that a step is a table look-up, and
+long phrases cost no more than the part of them that texts reach.
 """
 
 import re
@@ -31,7 +31,7 @@ Ints = NDArray[np.int32]
 
 
 def stream(text: str, *, byte_is_letter: bool = False) -> str:
-    """As the automaton reads it. A single byte, of a character that is no piece, is no letter as a rule."""
+    """The text as the automaton reads it. A byte of a character that is no token is by default no letter."""
 
     def is_inside(character: str) -> bool:
         return is_word_character(character) or (byte_is_letter and "\udc80" <= character <= "\udcff")
@@ -40,52 +40,52 @@ def stream(text: str, *, byte_is_letter: bool = False) -> str:
 
 
 def contains(text: str, phrase: str) -> bool:
-    """The slow twin: whether the text has the phrase in it."""
+    """True if the text has the phrase in it: the slow twin of the automaton."""
     return f" {' '.join(stream(phrase).split())} " in f" {' '.join(stream(text).split())} "
 
 
 def is_word_character(character: str) -> bool:
-    """Of a script that puts spaces between words."""
+    """True for a letter or digit of a script that puts spaces between words."""
     if WITHOUT_SPACES.match(character):
         return False
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
-class _Pieces(NamedTuple):
-    """The streams of all pieces, the longest first: a column for each place, of those that reach so far."""
+class _TokenStreams(NamedTuple):
+    """The streams of all tokens, the longest first: a column for each place, of those that reach so far."""
 
     order_V: NDArray[np.int64]
     lengths_V: NDArray[np.int64]
-    """In the order of the vocabulary."""
+    """Lengths in the order of the vocabulary."""
     columns: list[Ints]
-    """Of code points."""
+    """Code points, place by place."""
 
 
 @lru_cache(maxsize=4)
-def _pieces(spellings: tuple[str, ...], byte_is_letter: bool) -> _Pieces:
+def _token_streams(spellings: tuple[str, ...], byte_is_letter: bool) -> _TokenStreams:
     streams = [stream(spelling, byte_is_letter=byte_is_letter) for spelling in spellings]
     lengths_V = np.array([len(letters) for letters in streams])
     order_V = np.argsort(-lengths_V, kind="stable")
     reach = [np.count_nonzero(lengths_V > place) for place in range(lengths_V.max())]
     columns = [
-        np.array([ord(streams[piece][place]) for piece in order_V[:n]], np.int32)
+        np.array([ord(streams[token][place]) for token in order_V[:n]], np.int32)
         for place, n in enumerate(reach)
     ]
-    return _Pieces(order_V, lengths_V, columns)
+    return _TokenStreams(order_V, lengths_V, columns)
 
 
 class Phrases:
-    """`spellings` are the texts of all pieces, the space before a word included; nothing for marks."""
+    """An automaton. `spellings` are the texts of all tokens, with the space before a word; "" for marks."""
 
     def __init__(
         self, phrases: Sequence[str], spellings: Sequence[str], end: int, *, byte_is_letter: bool = False
     ) -> None:
-        self._end, self._pieces = end, _pieces(tuple(spellings), byte_is_letter)
+        self._end, self._tokens = end, _token_streams(tuple(spellings), byte_is_letter)
         streams = (stream(phrase, byte_is_letter=byte_is_letter) for phrase in phrases)
         words = [f" {' '.join(letters.split())} " for letters in streams]
         letters = np.array(sorted({*map(ord, "".join(words))}), np.int32)
         self._space = 1 + int(np.searchsorted(letters, ord(SPACE)))
-        self._columns = [_numbered(column, letters) for column in self._pieces.columns]
+        self._columns = [_numbered(column, letters) for column in self._tokens.columns]
         self._goto, self._complete = _automaton(
             [_numbered(np.array([*map(ord, word)], np.int32), letters).tolist() for word in words]
         )
@@ -95,7 +95,7 @@ class Phrases:
         self._closed_RV: Bools = np.empty((0, len(spellings)), np.bool_)
 
     def completed_by(self, written_NT: Tensor, last: Sequence[bool]) -> Tensor:
-        """closed_NV: pieces that would complete a phrase; where only the end may follow (`last`), with it."""
+        """closed_NV: tokens that would complete a phrase; where only the end may follow (`last`), with it."""
         row_N, _ = self._followed(written_NT)
         closed_NV = self._closed_RV[row_N]
         if any(last):
@@ -103,7 +103,7 @@ class Phrases:
         return torch.from_numpy(closed_NV).to(written_NT.device)
 
     def contained_in(self, written_NT: Tensor) -> tuple[Tensor, Tensor]:
-        """Whether a phrase is contained if the text ends here, and if it ends after each of the pieces."""
+        """True where a phrase is contained if the text ends here, and if it ends after each of the tokens."""
         row_N, complete_N = self._followed(written_NT)
         after_NV = complete_N[:, None] | self._closed_RV[row_N] | self._at_end_S[self._leads_RV[row_N]]
         now_N = complete_N | self._closed_RV[row_N, self._end]
@@ -115,14 +115,14 @@ class Phrases:
         before_all = int(self._goto[ROOT, self._space])
         node_N = np.full(len(written_NT), before_all, np.int32)
         complete_N = np.zeros(len(written_NT), np.bool_)
-        for piece_N in written_NT.cpu().numpy().T:
+        for token_N in written_NT.cpu().numpy().T:
             row_N = self._rows(node_N)
-            complete_N |= self._closed_RV[row_N, piece_N]
-            node_N = self._leads_RV[row_N, piece_N]
+            complete_N |= self._closed_RV[row_N, token_N]
+            node_N = self._leads_RV[row_N, token_N]
         return self._rows(node_N), complete_N
 
     def _rows(self, node_N: Ints) -> NDArray[np.int64]:
-        """Of the table, for each of the nodes; those that are not there yet are added."""
+        """The table's row of each node; missing rows are added."""
         new = np.unique(node_N[self._row_of_S[node_N] < 0])
         if len(new):
             n_before, self._n_rows = self._n_rows, self._n_rows + len(new)
@@ -140,21 +140,21 @@ class Phrases:
         return self._row_of_S[node_N]
 
     def _worked_out(self, nodes: Ints) -> tuple[Ints, Bools]:
-        """Where each piece leads from these nodes, and whether a phrase is complete on the way."""
-        shape = len(nodes), len(self._pieces.order_V)
+        """The node to which each token leads from these, and whether a phrase is completed on the way."""
+        shape = len(nodes), len(self._tokens.order_V)
         leads, complete = np.repeat(nodes[:, None], shape[1], axis=1), np.zeros(shape, np.bool_)
         for column in self._columns:
             n = len(column)
             leads[:, :n] = self._goto[leads[:, :n], column]
             complete[:, :n] |= self._complete[leads[:, :n]]
         leads_RV, closed_RV = np.empty_like(leads), np.empty_like(complete)
-        leads_RV[:, self._pieces.order_V], closed_RV[:, self._pieces.order_V] = leads, complete
+        leads_RV[:, self._tokens.order_V], closed_RV[:, self._tokens.order_V] = leads, complete
         closed_RV[:, self._end] = self._at_end_S[nodes]
         return leads_RV, closed_RV
 
     @cached_property
     def _at_end_S(self) -> Bools:
-        """Whether a phrase is complete if the text ends there."""
+        """True at nodes where a phrase is complete if the text ends."""
         return self._complete[self._goto[:, self._space]]
 
     @cached_property
@@ -163,7 +163,7 @@ class Phrases:
 
         The end may come from each, so they are among those where it completes one.
         """
-        usable_V = self._pieces.lengths_V > 0
+        usable_V = self._tokens.lengths_V > 0
         usable_V[self._end] = True
         rows: dict[int, tuple[Ints, Bools]] = {}
         candidates = self._at_end_S.nonzero()[0].astype(np.int32)
@@ -183,8 +183,8 @@ class Phrases:
             lost_S[more] = True
 
     def _leading(self, leads: Ints, to_S: Bools) -> Bools:
-        """Pieces that say something and lead to such a node."""
-        return to_S[leads] & (self._pieces.lengths_V > 0)
+        """True for tokens with text that lead to such a node."""
+        return to_S[leads] & (self._tokens.lengths_V > 0)
 
 
 def _numbered(code_points: Ints, letters: Ints) -> Ints:
@@ -194,9 +194,9 @@ def _numbered(code_points: Ints, letters: Ints) -> Ints:
 
 
 def _automaton(words: Sequence[Sequence[int]]) -> tuple[Ints, Bools]:
-    """Where each letter leads from each node, and which nodes end a word. All words begin with a space.
+    """The transitions of each node by letter, and the nodes that end a word. All words begin with a space.
 
-    What is no beginning falls back to its longest suffix that is one. Two spaces are as one.
+    A string that is no prefix falls back to its longest suffix that is one. Two spaces are as one.
     """
     children: list[dict[int, int]] = [{}]
     ends: list[bool] = [False]

@@ -1,4 +1,4 @@
-"""Drawing the next token by its probability, out of the likeliest ones."""
+"""Sampling the next token by its probability, among the likeliest ones."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from torch import Tensor
 
 
 class Sampler:
-    """First `top_k`, then `top_p` of what is left, then `min_p`; all after the temperature.
+    """Applies the temperature, then `top_k`, then `top_p` to the rest, then `min_p`.
 
-    `seeds`, one of each source: what it draws depends on that and on nothing beside it in the batch.
+    `seeds` has one for each source: its tokens depend on that and on nothing beside it in the batch.
     """
 
     def __init__(
@@ -29,13 +29,13 @@ class Sampler:
         """A token for each of these sources."""
         share_BV, order_BV = self.weights(log_prob_BV).sort(dim=-1, descending=True, stable=True)
         up_to_BV = share_BV.cumsum(-1)
-        thrown_B1 = torch.tensor([[self.generators[source].random()] for source in sources]).to(up_to_BV)
-        place_B1 = (up_to_BV <= thrown_B1 * up_to_BV[:, -1:]).sum(-1, keepdim=True)
-        last_B1 = (share_BV > 0).sum(-1, keepdim=True) - 1  # rounding may leave nothing above the throw
+        uniform_B1 = torch.tensor([[self.generators[source].random()] for source in sources]).to(up_to_BV)
+        place_B1 = (up_to_BV <= uniform_B1 * up_to_BV[:, -1:]).sum(-1, keepdim=True)
+        last_B1 = (share_BV > 0).sum(-1, keepdim=True) - 1  # rounding may leave nothing above the draw
         return order_BV.gather(1, torch.minimum(place_B1, last_B1).clamp(min=0)).squeeze(1)
 
     def weights(self, log_prob_BV: Tensor) -> Tensor:
-        """By how much each token is drawn; they need not add up to 1."""
+        """The weight with which each token is drawn; they need not add up to 1."""
         share_BV, order_BV = torch.softmax(log_prob_BV.double() / self.temperature, dim=-1).sort(
             dim=-1, descending=True, stable=True
         )

@@ -1,4 +1,4 @@
-"""What every search needs of every model that writes one token after another.
+"""The protocol of models that generate token by token: all that a search needs of them.
 
 Rows are hypotheses; each source has the same number of neighbouring rows (its beams). A state is a value:
 searches pass it in and out and never look inside.

@@ -1,4 +1,4 @@
-"""The largest few of many scores.
+"""A faster top-k on a CPU.
 
 torch's `topk` and `argmax` read a row number by number, while its `amax` reads many at once on a CPU. So a
 row is cut into blocks: the largest few stand in the blocks with the largest maxima; only those are sorted.
@@ -11,7 +11,8 @@ BLOCK = 64
 FEW = 8
 """Blocks for each number wanted; with fewer there is nothing to win.
 
-The number of rows must not decide: of equals each way finds another, and answers would depend on company."""
+The number of rows must not decide: among equals each way finds another, and answers would depend on the rest
+of the batch."""
 
 
 def top(x_NV: Tensor, count: int) -> tuple[Tensor, Tensor]:

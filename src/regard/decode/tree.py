@@ -1,4 +1,4 @@
-"""The record of a beam search: every beginning it looked at, step by step, and what became of it."""
+"""The record of a beam search: every prefix it considered, step by step, and its fate."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,24 +20,24 @@ too late     among the best of its step, when nothing could become an answer any
 
 @dataclass
 class Node:
-    """A beginning: its last token and what that cost, and what all of it cost."""
+    """A prefix: its last token with its log-probability, and the sum over all its tokens."""
 
     parent: int
     token: int
     log_prob: float
     total: float
     score: float
-    """By which it would rank if it ended here."""
+    """The score by which it would rank if it ended here."""
     step: int
     group: int
     fate: Fate
     rank: int | None = None
-    """Of an answer, from 1."""
+    """The rank of an answer, from 1."""
 
 
 @dataclass
 class Tree:
-    """Of the search for one source. Node 0 has written nothing."""
+    """The search tree of one source. Node 0 is the empty prefix."""
 
     end: int
     length_penalty: float
@@ -45,13 +45,13 @@ class Tree:
     _beams: dict[int, list[int]] = field(default_factory=dict)
     """The nodes of each group's beams; before the first step all are node 0."""
 
-    def grow(self, group: int, width: int, found: Continuations, going_on: Continuations) -> None:
-        """One step of a group of `width` beams: what was found, and what of it goes on."""
+    def grow(self, group: int, width: int, best: Continuations, unfinished: Continuations) -> None:
+        """Adds one step of a group of `width` beams: the best continuations, and those that go on."""
         beams = self._beams.get(group, [0] * width)
-        over = not any(_entries(going_on))
+        over = not any(_entries(unfinished))
         born: dict[tuple[int, int], int] = {}
         n_open = 0
-        for rank, (parent, token, total) in enumerate(_entries(found)):
+        for rank, (parent, token, total) in enumerate(_entries(best)):
             before = self.nodes[beams[parent]]
             n_open += token != self.end
             chosen = rank < width if token == self.end else n_open <= width
@@ -64,18 +64,18 @@ class Tree:
             self.nodes.append(
                 Node(beams[parent], token, total - before.total, total, score, before.step + 1, group, fate)
             )
-        parents, tokens, _ = (part[0].tolist() for part in going_on)
+        parents, tokens, _ = (part[0].tolist() for part in unfinished)
         self._beams[group] = [born.get(pair, 0) for pair in zip(parents, tokens, strict=True)]
 
     def close(self, answers: Sequence[Hypothesis]) -> None:
-        """What was beaten so far is an answer if it is among the answers."""
+        """Marks finished prefixes that are among the answers."""
         ranks = {answer.ids: rank for rank, answer in enumerate(answers, 1)}
         for number, node in enumerate(self.nodes):
             if node.fate == "beaten" and (rank := ranks.get(self.ids(number))):
                 node.fate, node.rank = "answer", rank
 
     def ids(self, number: int) -> tuple[int, ...]:
-        """What a node has written, without the end."""
+        """The tokens of a node, without the end."""
         written = []
         while number:
             written.append(self.nodes[number].token)
@@ -83,8 +83,8 @@ class Tree:
         return tuple(token for token in reversed(written) if token != self.end)
 
 
-def _entries(found: Continuations) -> Iterator[tuple[int, int, float]]:
-    """Of the first source; what cannot be is left out."""
-    for parent, token, score in zip(*(part[0].tolist() for part in found), strict=True):
+def _entries(continuations: Continuations) -> Iterator[tuple[int, int, float]]:
+    """(parent, token, score) of the first source's possible continuations."""
+    for parent, token, score in zip(*(part[0].tolist() for part in continuations), strict=True):
         if score > -torch.inf:
             yield parent, token, score

@@ -18,10 +18,10 @@ Position = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none
 
 
 class BlockConfig(Config):
-    """What a layer is, whatever stack it stands in; everything a foreign checkpoint may differ in is here."""
+    """Settings of a layer, in any stack; all that a foreign checkpoint may differ in is here."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Sizes to start from, by name, of a model that has any."""
+    """Named sizes to start from, if the model has any."""
 
     d_model: int = Field(256, ge=1, description="width of the residual stream")
     n_heads: int = Field(4, ge=1)
@@ -35,7 +35,7 @@ class BlockConfig(Config):
     max_positions: int = Field(1024, ge=1, description="only learned positions have a limit")
     dropout: float = Field(0.1, ge=0, lt=1, description="on embeddings and sub-layer outputs")
     word_dropout: float = Field(
-        0.0, ge=0, lt=1, description="of whole embeddings: a word is hidden, its place is not"
+        0.0, ge=0, lt=1, description="of whole embeddings: hides a word but not its position"
     )
     inner_dropout: float = Field(0.0, ge=0, lt=1, description="after the feed-forward activation")
     attention_dropout: float = Field(
@@ -44,9 +44,10 @@ class BlockConfig(Config):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_preset(cls, given: Any) -> Any:
-        name = given.get("preset") if isinstance(given, dict) else None
-        return {**cls.presets[name], **given} if isinstance(name, str) and name in cls.presets else given
+    def _from_preset(cls, settings: Any) -> Any:
+        name = settings.get("preset") if isinstance(settings, dict) else None
+        preset = cls.presets.get(name) if isinstance(name, str) else None
+        return settings if preset is None else {**preset, **settings}
 
     @model_validator(mode="after")
     def _heads_divide(self) -> "BlockConfig":
@@ -106,24 +107,24 @@ class Block(nn.Module):
         unpadded: Unpadded | None = None,
     ) -> tuple[Tensor, Growing]:
         """The new residual stream, and this layer's keys and values so far (for the next step)."""
-        own = past
+        cache = past
 
         def attend_self(x: Tensor) -> Tensor:
-            nonlocal own
-            seen, own = self.self.self_attend(
+            nonlocal cache
+            out, cache = self.self.self_attend(
                 x, past, mask=mask, positions_BT=positions_BT, unpadded=unpadded
             )
-            return seen
+            return out
 
         x_BTD = self._wrap(x_BTD, attend_self, self.self_norm)
         if self.cross is not None and self.cross_norm is not None:
             cross = self.cross
             x_BTD = self._wrap(x_BTD, lambda x: cross(x, memory, mask=memory_mask), self.cross_norm)
-        assert own is not None
-        return self._wrap(x_BTD, self.ff, self.ff_norm), own
+        assert cache is not None
+        return self._wrap(x_BTD, self.ff, self.ff_norm), cache
 
     def project_kv(self, memory_BKD: Tensor, *, unpadded: Unpadded | None = None) -> Static:
-        """What attention to the memory will look at."""
+        """The keys and values of the memory, for this layer's cross-attention."""
         assert self.cross is not None
         return self.cross.project_kv(memory_BKD, unpadded=unpadded)
 

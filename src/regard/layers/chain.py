@@ -1,7 +1,7 @@
-"""Chains of tags, as in a CRF or an HMM: the sum over all paths, the best paths, how likely each tag is.
+"""Linear chains of tags, as in a CRF or an HMM: partition function, best paths, marginals.
 
-A path scores the sum of its emissions and of its steps from tag to tag; −∞ forbids. What may begin and end a
-path is part of the first and of the last emission (`bounded`).
+A path scores the sum of its emissions and of its steps from tag to tag; −∞ forbids. Scores for beginning and
+ending a path are part of the first and of the last emission (`bounded`).
 
 The sum over paths is one matrix product a position, on probabilities that are scaled at every position
 (Rabiner 1989) and in double precision. Where scores lie so far apart that even those would vanish, it is done
@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 FAR_APART = 300.0
-"""Between scores at one position, in nats; a double vanishes at 745."""
+"""The largest difference between scores at one position, in nats; a double vanishes at 745."""
 
 
 def bounded(emit_BTC: Tensor, lengths_B: Tensor, begin_C: Tensor, end_C: Tensor) -> Tensor:
@@ -27,35 +27,37 @@ def bounded(emit_BTC: Tensor, lengths_B: Tensor, begin_C: Tensor, end_C: Tensor)
 
 
 def path_score(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor, tags_BT: Tensor) -> Tensor:
-    """Of one path per row; what stands after its end does not matter."""
+    """The score of one path per row; tags after its end do not matter."""
     live_BT = torch.arange(tags_BT.shape[1], device=tags_BT.device) < lengths_B[:, None]
-    said_BT = emit_BTC.gather(2, tags_BT[..., None]).squeeze(2)
-    went_BT = step_CC[tags_BT[:, :-1], tags_BT[:, 1:]]
+    emitted_BT = emit_BTC.gather(2, tags_BT[..., None]).squeeze(2)
+    stepped_BT = step_CC[tags_BT[:, :-1], tags_BT[:, 1:]]
     zero = emit_BTC.new_zeros(())
-    return torch.where(live_BT, said_BT, zero).sum(1) + torch.where(live_BT[:, 1:], went_BT, zero).sum(1)
+    return torch.where(live_BT, emitted_BT, zero).sum(1) + torch.where(live_BT[:, 1:], stepped_BT, zero).sum(
+        1
+    )
 
 
 class Expected(NamedTuple):
-    """Under the distribution over all paths of a row."""
+    """Expectations under the distribution over all paths of a row."""
 
     log_z_B: Tensor
     """log Σ exp(score); −∞ where no path is allowed, and then nothing is expected."""
     tags_BTC: Tensor
-    """How likely each tag is at each position; zeros after the end."""
+    """The probability of each tag at each position; zeros after the end."""
     steps_BCC: Tensor
-    """How often each step is taken."""
+    """The expected number of times each step is taken."""
 
 
 def expected(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> Expected:
-    """By one sweep forwards and one backwards."""
+    """Computes them by the forward-backward algorithm."""
     with torch.no_grad():
         emit_TBC, step = emit_BTC.transpose(0, 1).double(), step_CC.double()
         live_TB1 = (torch.arange(len(emit_TBC), device=lengths_B.device)[:, None] < lengths_B)[..., None]
         emit_TBC = torch.where(live_TB1, emit_TBC, emit_TBC.new_zeros(()))
-        found = None if _spread(emit_TBC, step) > FAR_APART else _scaled(emit_TBC, live_TB1, step)
-        if found is None or not bool(found.log_z_B.isfinite().all()):
-            found = _by_logarithms(emit_TBC, live_TB1, step)
-        return Expected(*(part.to(emit_BTC.dtype) for part in found))
+        result = None if _spread(emit_TBC, step) > FAR_APART else _scaled(emit_TBC, live_TB1, step)
+        if result is None or not bool(result.log_z_B.isfinite().all()):
+            result = _by_logarithms(emit_TBC, live_TB1, step)
+        return Expected(*(part.to(emit_BTC.dtype) for part in result))
 
 
 def log_partition(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> Tensor:
@@ -67,9 +69,9 @@ def log_partition(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> Tenso
 class _LogPartition(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> Tensor:
-        found = expected(emit_BTC, lengths_B, step_CC)
-        ctx.save_for_backward(found.tags_BTC, found.steps_BCC)
-        return found.log_z_B
+        result = expected(emit_BTC, lengths_B, step_CC)
+        ctx.save_for_backward(result.tags_BTC, result.steps_BCC)
+        return result.log_z_B
 
     @staticmethod
     @once_differentiable
@@ -79,7 +81,7 @@ class _LogPartition(torch.autograd.Function):
 
 
 def _spread(emit_TBC: Tensor, step_CC: Tensor) -> float:
-    """How far apart scores lie at one position, those apart that forbid."""
+    """The largest difference between allowed scores at one position."""
     lowest = emit_TBC.masked_fill(emit_TBC == -torch.inf, torch.inf).amin(-1)
     apart = emit_TBC.amax(-1) - lowest
     allowed = step_CC[step_CC > -torch.inf]
@@ -140,8 +142,8 @@ def _by_logarithms(emit_TBC: Tensor, live_TB1: Tensor, step_CC: Tensor) -> Expec
 def best_path(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor) -> tuple[Tensor, Tensor]:
     """path_BT and score_B of the best of each row (Viterbi).
 
-    Where a path came from is not noted on the way but asked again on the way back, for one tag only.
-    What stands after its end repeats its last tag.
+    Backpointers are not stored but recomputed on the way back, for one tag only. Positions after the end
+    repeat the last tag.
     """
     emit_TCB, step_CC1 = emit_BTC.permute(1, 2, 0).contiguous(), step_CC[..., None]
     live_TB = torch.arange(len(emit_TCB), device=lengths_B.device)[:, None] < lengths_B
@@ -167,18 +169,18 @@ def best_paths(emit_BTC: Tensor, lengths_B: Tensor, step_CC: Tensor, n: int) -> 
     came = []
     for t in range(1, n_time):
         going_BCP = (score_BCN[:, None] + step_CC.t()[..., None]).flatten(2)
-        found, from_BCN = _most(going_BCP, n)
+        best_BCN, from_BCN = _top(going_BCP, n)
         live_B11 = (t < lengths_B)[:, None, None]
-        score_BCN = torch.where(live_B11, found + emit_BTC[:, t, :, None], score_BCN)
+        score_BCN = torch.where(live_B11, best_BCN + emit_BTC[:, t, :, None], score_BCN)
         came.append(torch.where(live_B11, from_BCN, stay_P))
-    scores_BN, place_BN = _most(score_BCN.flatten(1), n)
+    scores_BN, place_BN = _top(score_BCN.flatten(1), n)
     places = [place_BN]
     for from_BCN in reversed(came):
         places.append(from_BCN.flatten(1).gather(1, places[-1]))
     return torch.stack(places[::-1], dim=-1) // n, scores_BN
 
 
-def _most(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
+def _top(x: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """The n largest along the last axis; −∞ where there are not so many."""
     values, places = x.topk(min(n, x.shape[-1]), dim=-1)
     missing = n - values.shape[-1]

@@ -1,11 +1,11 @@
-"""A second way to say a word: point at it in the source (Gu et al. 2016; See et al. 2017).
+"""Copying from the source, beside generating from the vocabulary (Gu et al. 2016; See et al. 2017).
 
-    p(word) = (1 − g) · p_vocabulary(word) + g · Σ of the weights of the places where the word stands
+    p(token) = (1 − g) · p_vocabulary(token) + g · Σ of the weights of the positions where the token stands
 
-A head of its own looks from the decoder's last states at the encoder's, and g, how gladly to copy, is read
-off the same states. Names that are too rare to be learnt can be said this way. Source and target must have
-one vocabulary. The last piece of a source, its end mark, is not copied: the vocabulary says when to end.
-Where it is alone, g is 0.
+An attention head of its own goes from the decoder's last states to the encoder's, and the gate g is computed
+from the same states. So names that are too rare to be learnt can be written. Source and target must have one
+vocabulary. The last token of a source, its end mark, is not copied: the vocabulary says when to end. Where it
+is alone, g is 0.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from regard.linear import Linear
 
 @dataclass(frozen=True)
 class Copyable:
-    """Sources to copy from: the keys of their places, and what stands there."""
+    """Sources to copy from: keys and tokens of their positions."""
 
     k_BGKE: Tensor
     tokens_BK: Tensor
@@ -32,7 +32,7 @@ class Copyable:
 
 @dataclass(frozen=True)
 class Copied:
-    """For each position how gladly it copies, from where, and what it would copy."""
+    """The copy distribution of each target position: gate, weights over the source, the source's tokens."""
 
     gate_N: Tensor
     """Log-odds of copying."""
@@ -44,7 +44,7 @@ class Copied:
 
     @property
     def log_rest_N(self) -> Tensor:
-        """log (1 − g): what is left to the vocabulary."""
+        """log (1 − g), the share of the vocabulary."""
         return F.logsigmoid(-self.gate_N)
 
     def log_odds(self, target_N: Tensor) -> Tensor:
@@ -72,19 +72,20 @@ class Copying(nn.Module):
     def project_source(
         self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None
     ) -> Copyable:
+        """The keys of a source, to copy from now and later."""
         keys = self.look.project_kv(states_BKD, unpadded=unpadded)
         return Copyable(keys.k_BGKE, tokens_BK, lengths_B)
 
     def forward(self, hidden_BTD: Tensor, source: Copyable) -> Copied:
-        """Of every position, row after row; a source's beams are rows of their own, one position each."""
+        """The copies of every position, row after row; a source's beams are rows of one position each."""
         rows, length, _ = hidden_BTD.shape
         n_sources, n_keys = source.tokens_BK.shape
-        # the value of a place is the place itself, so what comes out is where it looked
-        here_B1KK = torch.eye(n_keys, dtype=source.k_BGKE.dtype, device=source.k_BGKE.device).expand(
+        # with one-hot values the output of attention is its weights
+        one_hot_B1KK = torch.eye(n_keys, dtype=source.k_BGKE.dtype, device=source.k_BGKE.device).expand(
             n_sources, 1, n_keys, n_keys
         )
-        places = Static(source.k_BGKE, here_B1KK)
-        weights_BTK = self.look(hidden_BTD, places, mask=padding(source.lengths_B - 1))
+        positions = Static(source.k_BGKE, one_hot_B1KK)
+        weights_BTK = self.look(hidden_BTD, positions, mask=padding(source.lengths_B - 1))
         each = rows // n_sources * length
         tokens_NK = source.tokens_BK.repeat_interleave(each, dim=0)
         empty_N = (source.lengths_B == 1).repeat_interleave(each)
@@ -93,10 +94,10 @@ class Copying(nn.Module):
 
 
 def _wide(x: Tensor) -> Tensor:
-    """Probabilities are added in single precision at least."""
+    """Casts to single precision at least, in which probabilities are added."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def _log(prob: Tensor) -> Tensor:
-    """Finite at zero, and without a gradient there."""
+    """The logarithm, finite at zero and without a gradient there."""
     return prob.clamp_min(torch.finfo(prob.dtype).tiny).log()

@@ -1,7 +1,7 @@
-"""A conditional random field (Lafferty et al. 2001): a network scores tags, what may follow what is learnt.
+"""A linear-chain conditional random field (Lafferty et al. 2001) over the scores of a network.
 
 Positions may be left out anywhere, not only at the end (sub-words that carry no tag): the chain goes over the
-positions that are kept. What is forbidden has no score that could be learnt around.
+positions that are kept. Forbidden transitions score −∞, so nothing can be learnt around them.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from regard.layers.chain import best_path, best_paths, bounded, expected, log_partition, path_score
 
 NO_TAG = -1
-"""At positions that are left out."""
+"""The tag of positions that are left out."""
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Which tags may begin, follow one another, and end; see `tags.py` for the schemes."""
+    """The tags that may begin, follow one another, and end; see `text/tags.py` for the schemes."""
 
     begin_C: Tensor
     step_CC: Tensor
@@ -32,7 +32,7 @@ class _Chain:
     lengths_B: Tensor
     step_CC: Tensor
     order_BT: Tensor
-    """Where each stood."""
+    """The original place of each position."""
 
 
 class CRF(nn.Module):
@@ -49,11 +49,11 @@ class CRF(nn.Module):
             nn.init.uniform_(weight, -0.1, 0.1)
 
     def forward(self, emit_BTC: Tensor, keep_BT: Tensor, tags_BT: Tensor) -> Tensor:
-        """−log p of each row's tags; what stands at positions left out does not matter."""
+        """−log p of each row's tags; tags at positions left out do not matter."""
         chain = self._chain(emit_BTC, keep_BT)
         tags_BT = tags_BT.clamp(min=0).gather(1, chain.order_BT)
-        told_B = path_score(chain.emit_BTC, chain.lengths_B, chain.step_CC, tags_BT)
-        return log_partition(chain.emit_BTC, chain.lengths_B, chain.step_CC) - told_B
+        gold_B = path_score(chain.emit_BTC, chain.lengths_B, chain.step_CC, tags_BT)
+        return log_partition(chain.emit_BTC, chain.lengths_B, chain.step_CC) - gold_B
 
     @torch.no_grad()
     def best(self, emit_BTC: Tensor, keep_BT: Tensor) -> Tensor:
@@ -73,15 +73,15 @@ class CRF(nn.Module):
         return tags_BNT.masked_fill(~keep_BT[:, None], NO_TAG), scores_BN - log_z_B[:, None]
 
     def marginals(self, emit_BTC: Tensor, keep_BT: Tensor) -> Tensor:
-        """How likely each tag is at each position, whatever the others are; zeros where left out."""
+        """The probability of each tag at each position; zeros where left out."""
         chain = self._chain(emit_BTC, keep_BT)
-        found_BTC = expected(chain.emit_BTC, chain.lengths_B, chain.step_CC).tags_BTC
-        return torch.zeros_like(found_BTC).scatter_(
-            1, chain.order_BT[..., None].expand_as(found_BTC), found_BTC
+        marginals_BTC = expected(chain.emit_BTC, chain.lengths_B, chain.step_CC).tags_BTC
+        return torch.zeros_like(marginals_BTC).scatter_(
+            1, chain.order_BT[..., None].expand_as(marginals_BTC), marginals_BTC
         )
 
     def weights(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What beginning, steps and ending score; −∞ forbids."""
+        """The scores of beginning, of each transition and of ending; −∞ forbids."""
         if self.allowed is None:
             return self.begin_C, self.step_CC, self.end_C
         begin_C, step_CC, end_C = (

@@ -1,4 +1,4 @@
-"""Tokens → vectors: a table, scaled, some words hidden, with positions added, dropped out."""
+"""Token embeddings: a table, scaled, with word dropout, positions and dropout."""
 
 import math
 
@@ -11,7 +11,7 @@ from regard.layers.dropout import Dropout
 
 
 class Embed(nn.Module):
-    """`scale` multiplies by √d before positions are added, as in the paper (the table starts at 1/√d)."""
+    """A table that starts at σ = 1/√d; `scale` multiplies by √d before positions are added (the paper)."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class Embed(nn.Module):
         self.reset_parameters()
 
     def add_marks(self, n: int) -> None:
-        """Tokens beyond the table, in one of their own: it learns even where this one is frozen."""
+        """Adds tokens beyond the table, in one of their own: it learns even where this one is frozen."""
         self.marks = nn.Parameter(self.weight.new_empty(n, self.weight.shape[1]))
-        _begin(self.marks)
+        _init_normal(self.marks)
 
     def reset_parameters(self) -> None:
         for table in self.parameters(recurse=False):
-            _begin(table)
+            _init_normal(table)
 
     def forward(self, tokens_BT: Tensor, positions_BT: Tensor) -> Tensor:
         x_BTD = self._vectors(tokens_BT) * self.scale
@@ -58,5 +58,5 @@ class Embed(nn.Module):
         return torch.where(beyond_BT[..., None] < 0, words_BTD, marks_BTD)
 
 
-def _begin(table: nn.Parameter) -> None:
+def _init_normal(table: nn.Parameter) -> None:
     nn.init.normal_(table, std=table.shape[1] ** -0.5)

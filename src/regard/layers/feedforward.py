@@ -34,7 +34,7 @@ class FeedForward(nn.Module):
 
 
 def activated(x: Tensor, activation: Activation) -> Tensor:
-    """Of those that need no gate."""
+    """An activation that needs no gate."""
     if activation == "relu":
         return F.relu(x)
     return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")

@@ -1,4 +1,4 @@
-"""Many states → one vector: by attention, by the first, by BERT's pooler, by the mean."""
+"""Pooling, many states → one vector: by attention, by the first, by BERT's pooler, by the mean."""
 
 from typing import Literal
 
@@ -44,7 +44,7 @@ class First(nn.Module):
 
 
 class Pooler(nn.Module):
-    """BERT's: tanh(W h + b) of the first token's state."""
+    """BERT's pooler: tanh(W h + b) of the first token's state."""
 
     def __init__(self, d_model: int) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ class Recurrent(nn.Module):
 
 
 class Cell(nn.Module):
-    """One step of one layer, its input already mapped to gates."""
+    """One step of one layer; its input comes already projected to gates."""
 
     def __init__(self, kind: CellKind, d_hidden: int) -> None:
         super().__init__()
@@ -74,8 +74,8 @@ class Cell(nn.Module):
         return torch.sigmoid(leave) * torch.tanh(c_BD), c_BD
 
 
-class Cells(nn.Module):
-    """Stacked cells with a mapped input (`enter`) and perhaps a second one that is known step by step."""
+class CellStack(nn.Module):
+    """Stacked cells with a projected input (`enter`) and perhaps a second one that comes step by step."""
 
     def __init__(
         self, kind: CellKind, d_in: int, d_extra: int, d_hidden: int, n_layers: int, dropout: float

@@ -1,4 +1,4 @@
-"""Layers on layers: the encoder of BERT and of the Transformer, and its decoder."""
+"""Stacks of layers: the encoder of BERT and of the Transformer, and its decoder."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from regard.layers.embed import Embed
 
 
 def embedding(config: BlockConfig, n_tokens: int, *, scale: bool = True) -> Embed:
-    """The table that fits a stack: its width, its absolute positions if it has any."""
+    """The embeddings of a stack: its width, its absolute positions if it has any."""
     position: Sinusoidal | Learned | None = None
     if config.position == "sinusoidal":
         position = Sinusoidal(config.d_model)
@@ -26,6 +26,7 @@ def embedding(config: BlockConfig, n_tokens: int, *, scale: bool = True) -> Embe
 
 
 def positions_like(tokens_BT: Tensor, start: int = 0) -> Tensor:
+    """positions_1T of tokens that begin at `start`."""
     return torch.arange(start, start + tokens_BT.shape[1], device=tokens_BT.device)[None]
 
 
@@ -54,7 +55,7 @@ class Stack(nn.Module):
         """
         grown: list[Growing] = []
         for i, layer in enumerate(self.layers):
-            x_BTD, own = layer(
+            x_BTD, cache = layer(
                 x_BTD,
                 mask=mask,
                 positions_BT=positions_BT,
@@ -63,10 +64,10 @@ class Stack(nn.Module):
                 memory_mask=memory_mask,
                 unpadded=unpadded,
             )
-            grown.append(own)
+            grown.append(cache)
         return (x_BTD if self.norm is None else self.norm(x_BTD)), tuple(grown)
 
     def project_kv(self, memory_BKD: Tensor, *, unpadded: Unpadded | None = None) -> tuple[Static, ...]:
-        """What each layer's attention to the memory will look at."""
+        """The keys and values of the memory, for each layer's cross-attention."""
         blocks = (layer for layer in self.layers if isinstance(layer, Block) and layer.cross)
         return tuple(layer.project_kv(memory_BKD, unpadded=unpadded) for layer in blocks)

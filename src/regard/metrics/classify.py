@@ -1,4 +1,4 @@
-"""Scores of labels: of one for each example, and of several, which are right together or one by one."""
+"""Accuracy and F1 of labels: one for each example, or several."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,30 +13,32 @@ Weigh = Callable[[Floats], Scores]
 """Scores for each row of weights, which says how often each example counts."""
 
 
-def one_label(predicted: Sequence[str], gold: Sequence[str]) -> Weigh:
-    """In percent. macro_f1 is the mean of all labels' F1; one that occurs in neither column is left out."""
-    weigh = several_labels([(label,) for label in predicted], [(label,) for label in gold])
+def single_label(predicted: Sequence[str], gold: Sequence[str]) -> Weigh:
+    """Scores in percent. macro_f1 is the mean F1 of all labels that occur in either column."""
+    weigh = multi_label([(label,) for label in predicted], [(label,) for label in gold])
 
     def weighed(weights_RN: Floats) -> Scores:
-        found = weigh(weights_RN)
-        return {name: found[name] for name in ("accuracy", "macro_f1")}
+        scores = weigh(weights_RN)
+        return {name: scores[name] for name in ("accuracy", "macro_f1")}
 
     return weighed
 
 
-def several_labels(predicted: Sets, gold: Sets) -> Weigh:
-    """In percent. micro_f1 counts all labels alike; accuracy is the share of examples with exactly theirs."""
+def multi_label(predicted: Sets, gold: Sets) -> Weigh:
+    """Scores in percent. micro_f1 counts all labels alike; accuracy is the share of wholly right ones."""
     number = {label: n for n, label in enumerate({name for names in (*predicted, *gold) for name in names})}
-    both = [{*told} & {*there} for told, there in zip(predicted, gold, strict=True)]
-    right_N = np.array([{*told} == {*there} for told, there in zip(predicted, gold, strict=True)], np.float64)
-    hits, told, there = (_placed(sets, number) for sets in (both, predicted, gold))
+    both = [{*ours} & {*theirs} for ours, theirs in zip(predicted, gold, strict=True)]
+    right_N = np.array(
+        [{*ours} == {*theirs} for ours, theirs in zip(predicted, gold, strict=True)], np.float64
+    )
+    places = [_placed(sets, number) for sets in (both, predicted, gold)]
 
     def weighed(weights_RN: Floats) -> Scores:
-        hits_RC, told_RC, there_RC = (
+        hits_RC, predicted_RC, gold_RC = (
             np.array([np.bincount(label_L, weights_N[owner_L], len(number)) for weights_N in weights_RN])
-            for owner_L, label_L in (hits, told, there)
+            for owner_L, label_L in places
         )
-        all_RC = told_RC + there_RC
+        all_RC = predicted_RC + gold_RC
         f1_RC = 2 * hits_RC / np.maximum(all_RC, 1)
         return {
             "micro_f1": 100 * 2 * hits_RC.sum(1) / np.maximum(all_RC.sum(1), 1),
@@ -50,6 +52,6 @@ def several_labels(predicted: Sets, gold: Sets) -> Weigh:
 def _placed(
     sets: Sequence[Sequence[str] | set[str]], number: dict[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of every label of every example: whose it is, and its number."""
+    """The example and the number of every label."""
     owner_L = np.repeat(np.arange(len(sets)), [len(labels) for labels in sets])
     return owner_L, np.array([number[label] for labels in sets for label in labels], np.int64)

@@ -1,4 +1,4 @@
-"""How well a text was foretold: the same number in four wordings."""
+"""Perplexity of a language model: the same number in four wordings."""
 
 import math
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from regard.metrics.resample import Floats, Scores
 
-MOST = 700.0
+MAX_LOSS = 700.0
 """The largest loss whose perplexity is a number."""
 
 
-def foretold(nats_R: Floats, tokens_R: Floats, characters_R: Floats) -> Scores:
-    """`nats`: −log of the probability that was given to the whole text.
+def perplexity(nats_R: Floats, tokens_R: Floats, characters_R: Floats) -> Scores:
+    """Scores from `nats`, −log of the probability of the whole text.
 
-    loss: nats a token. probability: the geometric mean of what each token was given, in percent: higher is
-    better. perplexity: its reciprocal. bits_per_char: what a character costs, whatever the tokens are.
+    loss: nats per token. probability: the geometric mean of the tokens' probabilities, in percent: higher is
+    better. perplexity: its reciprocal. bits_per_char: the cost of a character, whatever the tokens are.
     """
     loss_R = nats_R / tokens_R
-    perplexity_R = np.where(np.isfinite(loss_R), np.exp(np.minimum(loss_R, MOST)), np.inf)
+    perplexity_R = np.where(np.isfinite(loss_R), np.exp(np.minimum(loss_R, MAX_LOSS)), np.inf)
     return {
         "loss": loss_R,
         "probability": 100 / perplexity_R,

@@ -1,8 +1,8 @@
 """F1 of relations as SemEval-2010 task 8 scores them.
 
 `Cause-Effect(e1,e2)` and `Cause-Effect(e2,e1)` are one relation in two directions. An answer is right only if
-both are; a wrong direction counts as told and not as found. The score is the mean F1 over relations, without
-the label that says there is none.
+both are; a wrong direction is a false positive. The score is the mean F1 over relations, without the label
+that says there is none.
 """
 
 import re
@@ -20,31 +20,33 @@ _DIRECTED = re.compile(r"(.+)\((?:e1,e2|e2,e1)\)")
 
 
 def relation(label: str) -> str:
-    """Without its direction."""
+    """The relation of a label, without its direction."""
     directed = _DIRECTED.fullmatch(label)
     return directed[1] if directed else label
 
 
 @dataclass(frozen=True)
-class Relations:
-    """Answers and truth by the numbers of their relations; what is none has the number after the last."""
+class RelationScores:
+    """Predictions and truth by the numbers of their relations; no relation has the number after the last."""
 
     names: list[str]
-    told_N: NDArray[np.int64]
-    there_N: NDArray[np.int64]
+    predicted_N: NDArray[np.int64]
+    gold_N: NDArray[np.int64]
     right_N: NDArray[np.bool_]
 
     @classmethod
     def of(cls, predicted: Sequence[str], gold: Sequence[str], none: str) -> Self:
         names = sorted({relation(label) for label in (*predicted, *gold)} - {none})
         number = {name: n for n, name in enumerate(names)} | {none: len(names)}
-        told_N, there_N = (np.array([number[relation(one)] for one in each]) for each in (predicted, gold))
-        return cls(names, told_N, there_N, np.array(predicted) == np.array(gold))
+        predicted_N, gold_N = (
+            np.array([number[relation(label)] for label in labels]) for labels in (predicted, gold)
+        )
+        return cls(names, predicted_N, gold_N, np.array(predicted) == np.array(gold))
 
     def weighed(self, weights_RN: Floats) -> Scores:
-        """In percent. A relation that is neither there nor told is left out; with none left, all is right."""
-        hits_RC, told_RC, there_RC = np.array(list(map(self._counts, weights_RN))).transpose(1, 0, 2)
-        both_RC = told_RC + there_RC
+        """Scores in percent, over relations that are predicted or gold; without any, all is right."""
+        hits_RC, predicted_RC, gold_RC = np.array(list(map(self._counts, weights_RN))).transpose(1, 0, 2)
+        both_RC = predicted_RC + gold_RC
         n_R = (both_RC > 0).sum(1)
         sums_R = (2 * hits_RC / np.maximum(both_RC, 1)).sum(1)
         return {
@@ -53,7 +55,7 @@ class Relations:
         }
 
     def by_relation(self) -> dict[str, dict[str, float]]:
-        """In percent, and `n`: how many there are."""
+        """Scores of each relation in percent, and `n`, how many there are."""
         counts_3C = self._counts(np.ones(len(self.right_N)))
         scores = span_scores(counts_3C.T)
         return {
@@ -63,8 +65,10 @@ class Relations:
         }
 
     def _counts(self, weights_N: Floats) -> Floats:
-        """Of every relation: right, told, there."""
+        """Counts of every relation: right, predicted, gold."""
         room = len(self.names) + 1
-        hits_C = np.bincount(self.there_N, weights_N * self.right_N, room)
-        told_C, there_C = (np.bincount(each_N, weights_N, room) for each_N in (self.told_N, self.there_N))
-        return np.array([hits_C, told_C, there_C], np.float64)[:, :-1]
+        hits_C = np.bincount(self.gold_N, weights_N * self.right_N, room)
+        predicted_C, gold_C = (
+            np.bincount(each_N, weights_N, room) for each_N in (self.predicted_N, self.gold_N)
+        )
+        return np.array([hits_C, predicted_C, gold_C], np.float64)[:, :-1]

@@ -1,7 +1,7 @@
-"""ROUGE-1, -2 and -L (Lin 2004): how much of a summary stands in its reference, and the other way round.
+"""ROUGE-1, -2 and -L (Lin 2004): the overlap of a summary and its reference.
 
 F1 of each text, lower-cased and not stemmed, averaged over the texts: what `rouge-score` gives for English.
-What differs: letters of every script count, and Chinese and Japanese are cut into characters.
+It differs in that letters of every script count, and Chinese and Japanese are cut into characters.
 """
 
 import re
@@ -15,7 +15,7 @@ from regard.text.unicode import MARK, outline
 
 ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 WORD = re.compile(f"[{ALONE}]{MARK}*|(?:[^\\W_{ALONE}]{MARK}*)+")
-"""In the outline of a text."""
+"""A word in the outline of a text."""
 NAMES = ("rouge1", "rouge2", "rougeL")
 SIGNATURE = "F1, mean of texts, lower case, no stemming, ideographs as words"
 
@@ -25,47 +25,49 @@ Rouge = tuple[float, float, float]
 
 def words(text: str) -> list[str]:
     text = text.lower()
-    return [text[found.start() : found.end()] for found in WORD.finditer(outline(text))]
+    return [text[match.start() : match.end()] for match in WORD.finditer(outline(text))]
 
 
 def lead(text: str, n: int) -> str:
-    """As far as its n-th word."""
-    ends = [found.end() for found, _ in zip(WORD.finditer(outline(text)), range(n), strict=False)]
+    """The beginning of a text, to its n-th word."""
+    ends = [match.end() for match, _ in zip(WORD.finditer(outline(text)), range(n), strict=False)]
     return text[: ends[-1]] if ends else ""
 
 
-def rouge(said: str, right: str) -> Rouge:
-    """Of one text, 0 to 100."""
-    pair = words(said), words(right)
+def rouge(summary: str, reference: str) -> Rouge:
+    """The scores of one text, 0 to 100."""
+    pair = words(summary), words(reference)
     return 100 * _shared(*pair, 1), 100 * _shared(*pair, 2), 100 * _in_order(*pair)
 
 
 def mean(scores: Sequence[Rouge], weights_RN: Floats) -> Scores:
-    """For each row of weights, which says how often each text counts."""
+    """Mean scores for each row of weights, which says how often each text counts."""
     means_R3 = weights_RN @ np.array(scores) / weights_RN.sum(axis=1, keepdims=True)
     return dict(zip(NAMES, means_R3.T, strict=True))
 
 
-def _shared(said: list[str], right: list[str], n: int) -> float:
+def _shared(summary: list[str], reference: list[str], n: int) -> float:
     """F1 of the sequences of n words."""
-    found, wanted = (Counter(zip(*(text[i:] for i in range(n)), strict=False)) for text in (said, right))
-    return _f1((found & wanted).total(), found.total(), wanted.total())
+    ours, theirs = (
+        Counter(zip(*(text[i:] for i in range(n)), strict=False)) for text in (summary, reference)
+    )
+    return _f1((ours & theirs).total(), ours.total(), theirs.total())
 
 
-def _in_order(said: list[str], right: list[str]) -> float:
-    """F1 of the words that both have in the same order, whatever stands between."""
-    return _f1(_common(said, right), len(said), len(right))
+def _in_order(summary: list[str], reference: list[str]) -> float:
+    """F1 of the longest common subsequence of words."""
+    return _f1(_common(summary, reference), len(summary), len(reference))
 
 
-def _common(one: list[str], other: list[str]) -> int:
+def _common(first: list[str], second: list[str]) -> int:
     """The length of the longest common subsequence, row by row of its table."""
-    best = [0] * (len(other) + 1)
-    for word in one:
+    best = [0] * (len(second) + 1)
+    for word in first:
         before = 0
-        for at, against in enumerate(other, 1):
+        for at, against in enumerate(second, 1):
             before, best[at] = best[at], before + 1 if word == against else max(best[at], best[at - 1])
     return best[-1]
 
 
-def _f1(hits: int, told: int, there: int) -> float:
-    return 2 * hits / (told + there) if hits else 0.0
+def _f1(hits: int, n_predicted: int, n_gold: int) -> float:
+    return 2 * hits / (n_predicted + n_gold) if hits else 0.0

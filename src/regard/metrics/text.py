@@ -1,7 +1,7 @@
 """BLEU and chrF by sacrebleu, with their signatures, so that the numbers can be compared with others'.
 
 sacrebleu counts each pair of sentences and scores the sum of the counts. The two steps are apart here, as in
-its own tests of significance: what was counted once is scored for every draw.
+its own tests of significance: counts made once are scored for every draw.
 """
 
 from collections.abc import Sequence
@@ -15,43 +15,45 @@ from sacrebleu.metrics.chrf import CHRF
 from regard.metrics.resample import Floats
 
 BleuTokenizer = Literal["13a", "zh", "char", "intl", "none"]
-"""Those of sacrebleu that need no further library and no download."""
+"""Tokenizers of sacrebleu that need no further library and no download."""
 
-Metric = BLEU | CHRF
-Counts = list[list[int]]
-"""Of every pair of sentences."""
+CorpusMetric = BLEU | CHRF
+SentenceCounts = list[list[int]]
+"""Counts of every pair of sentences."""
 
 
-def bleu(tokenize: BleuTokenizer) -> Metric:
+def bleu(tokenize: BleuTokenizer) -> CorpusMetric:
     """Corpus BLEU, 0 to 100."""
     # force: text that is tokenised already is scored as it is, by the recipe's choice
     return BLEU(tokenize=tokenize, force=True)
 
 
-def chrf() -> Metric:
+def chrf() -> CorpusMetric:
     """Corpus chrF, 0 to 100: character n-grams, so it needs no tokeniser."""
     return CHRF()
 
 
-def counted(metric: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> Counts:
+def counted(metric: CorpusMetric, hypotheses: Sequence[str], references: Sequence[str]) -> SentenceCounts:
     return counted_of_many(metric, hypotheses, [[reference] for reference in references])
 
 
-def counted_of_many(metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Counts:
-    """Against all references of each hypothesis, which may have more or fewer of them."""
+def counted_of_many(
+    metric: CorpusMetric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> SentenceCounts:
+    """Counts against all references of each hypothesis, which may have more or fewer of them."""
     columns = [list(column) for column in zip_longest(*references)]
-    found: Counts = metric._extract_corpus_statistics(list(hypotheses), columns)
-    return found
+    counts: SentenceCounts = metric._extract_corpus_statistics(list(hypotheses), columns)
+    return counts
 
 
-def scored(metric: Metric, sums_RS: Floats) -> Floats:
+def scored(metric: CorpusMetric, sums_RS: Floats) -> Floats:
     """The score of each row of summed counts."""
     scores = (metric._compute_score_from_stats(sums).score for sums in sums_RS.tolist())
     return np.fromiter(scores, np.float64, len(sums_RS))
 
 
-def signature(metric: Metric, numbers: Sequence[int] = (1,)) -> str:
-    """How it is computed with so many references, several numbers where they differ."""
+def signature(metric: CorpusMetric, numbers: Sequence[int] = (1,)) -> str:
+    """Sacrebleu's signature for these numbers of references."""
     nothing = ["" for _ in numbers]
     metric.corpus_score(nothing, [list(column) for column in zip_longest(*([""] * n for n in numbers))])
-    return str(metric.get_signature())  # it will not tell before it has scored something
+    return str(metric.get_signature())  # there is none before something was scored

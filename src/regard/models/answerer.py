@@ -1,7 +1,7 @@
-"""An answerer: an encoder over a question and its context, and at each piece a score to begin and one to end.
+"""Extractive question answering: an encoder over question and context, a start and an end score per token.
 
-The answer is the pair of places with the largest sum. With a BERT it is BertForQuestionAnswering; an encoder
-that tells no segments apart knows the question from the context by the mark between them alone.
+The answer is the span with the largest sum. With a BERT it is BertForQuestionAnswering; an encoder without
+segments tells the question from the context by the mark between them alone.
 """
 
 from typing import Literal, NamedTuple
@@ -51,7 +51,7 @@ class Answerer(nn.Module):
 
 
 class Spans(NamedTuple):
-    """The best of each row: from the first to the last piece, both included."""
+    """The best span of each row, from its first to its last token, both included."""
 
     score_B: Tensor
     first_B: Tensor
@@ -59,10 +59,10 @@ class Spans(NamedTuple):
 
 
 def best_spans(start_BT: Tensor, end_BT: Tensor, keep_BT: Tensor, most: int) -> Spans:
-    """Of all spans of at most so many pieces inside what is kept, the one with the largest sum.
+    """The span with the largest sum, of all spans of at most `most` tokens among the kept ones.
 
-    Every pair is looked at: sums_BTA are those from each place to it and the A − 1 after it. A row that keeps
-    nothing has −∞.
+    Every pair is considered: a row of end_BTA are the ends at a token and at the A − 1 after it. A row that
+    keeps nothing scores −∞.
     """
     start_BT, end_BT = (scores.masked_fill(~keep_BT, -torch.inf) for scores in (start_BT, end_BT))
     reach = min(most, end_BT.shape[1])

@@ -1,9 +1,8 @@
-"""BERT as it is pretrained (Devlin et al. 2019): its encoder, with a head for hidden words and one for what
-follows what.
+"""BERT's pretraining (Devlin et al. 2019): its encoder with the heads for masked tokens and next sentences.
 
-A hidden word is told from the state at its place, through one dense layer with a norm, by the embeddings
-themselves: the output matrix is theirs, only its bias is new. It is computed at hidden places alone, a
-seventh of all. Whether the second text follows the first is told by the pooler, which classifiers go on with.
+A masked token is predicted from the state at its position, through one dense layer with a norm; the output
+matrix is the embedding's, only its bias is new. It is computed at masked positions alone, a seventh of all.
+Next-sentence prediction goes through the pooler, which classifiers fine-tune.
 """
 
 from typing import Literal, Self
@@ -27,9 +26,9 @@ from regard.models.widths import Widths
 
 class BertPretrainingConfig(EncodingConfig):
     kind: Literal["bert_pretraining"] = "bert_pretraining"
-    encoder: BertConfig = Field(BertConfig(), description="what is pretrained")
+    encoder: BertConfig = Field(BertConfig(), description="the encoder to pretrain")
     embeddings: Literal["random", "counted"] = Field(
-        "random", description="how pieces begin; counted: by which stand near them in the training text"
+        "random", description="how token embeddings start; counted: from co-occurrences in the training text"
     )
 
     @model_validator(mode="after")
@@ -47,12 +46,12 @@ class BertPretrainingConfig(EncodingConfig):
     def build(self, widths: Widths) -> "BertPretraining":
         return BertPretraining(self, widths)
 
-    def count(self, model: "BertPretraining", pieces: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
-        """Pieces begin with what the documents that end there tell of them; the others stay random."""
-        own_VD = model.encoder.embed.weight
-        counted_VD = ppmi_vectors(pieces, ends, *own_VD.shape).to(own_VD)
+    def count(self, model: "BertPretraining", tokens: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
+        """Starts embeddings from co-occurrences in documents that end at `ends`; others stay random."""
+        weight_VD = model.encoder.embed.weight
+        counted_VD = ppmi_vectors(tokens, ends, *weight_VD.shape).to(weight_VD)
         with torch.no_grad():
-            own_VD.copy_(torch.where(counted_VD.any(1, keepdim=True), counted_VD, own_VD))
+            weight_VD.copy_(torch.where(counted_VD.any(1, keepdim=True), counted_VD, weight_VD))
 
     def __str__(self) -> str:
         return f"bert to pretrain{self.origin}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
@@ -85,6 +84,6 @@ class BertPretraining(nn.Module):
         """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
         states_BTD, _ = self.encoder(tokens(tokens_BT, lengths_B, segments_BT))
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
-        told = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
+        masked = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
         scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))
-        return told, scores_B2
+        return masked, scores_B2

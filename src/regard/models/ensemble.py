@@ -1,4 +1,4 @@
-"""Several models that write one text: at each step their probabilities are averaged."""
+"""An ensemble of generators: at each step their probabilities are averaged."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ States = tuple[Any, ...]
 
 
 class Ensemble(nn.Module):
-    """Its members have the same vocabularies; what they are otherwise is their own affair."""
+    """Members of any kind with the same vocabularies."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         super().__init__()
@@ -31,19 +31,19 @@ class Ensemble(nn.Module):
         return tuple(member.start(source_BK, lengths_B) for member in self._each())
 
     def step(self, last_B: Tensor, state: States) -> tuple[Tensor, States]:
-        told = [member.step(last_B, own) for member, own in zip(self._each(), state, strict=True)]
-        return _mean([logits_BV for logits_BV, _ in told]), tuple(after for _, after in told)
+        steps = [member.step(last_B, part) for member, part in zip(self._each(), state, strict=True)]
+        return _mean([logits_BV for logits_BV, _ in steps]), tuple(after for _, after in steps)
 
     def select(self, state: States, rows_B: Tensor, sources_B: Tensor | None = None) -> States:
-        kept = zip(self._each(), state, strict=True)
-        return tuple(member.select(own, rows_B, sources_B) for member, own in kept)
+        parts = zip(self._each(), state, strict=True)
+        return tuple(member.select(part, rows_B, sources_B) for member, part in parts)
 
     def _each(self) -> list[Any]:
-        """A list of modules knows nothing of its modules' methods."""
+        """The members without the static type of a ModuleList, which hides their methods."""
         return list(self.members)
 
 
 def _mean(logits: Sequence[Tensor]) -> Tensor:
     """The logarithm of the mean probability."""
-    each = torch.stack([torch.log_softmax(one.float(), dim=-1) for one in logits])
+    each = torch.stack([torch.log_softmax(part.float(), dim=-1) for part in logits])
     return torch.logsumexp(each, dim=0) - math.log(len(logits))

@@ -1,12 +1,12 @@
-"""GPT: a decoder without an encoder, which reads a text and says what comes next (Radford et al. 2018, 2019).
+"""GPT: a decoder without an encoder, a model of the next token (Radford et al. 2018, 2019).
 
 The defaults are GPT-2's: pre-norm, GELU, learned positions, an output tied to the embeddings; rotary and
 other positions are a choice of the config. One difference: no dropout on attention weights, which would
 forbid the fused kernel.
 
-Texts of a batch are padded on the right, so that the padding is in nobody's past; the steps that follow are
-told which keys are real. When a row has read as much as it may (`reach`), its older half is forgotten and the
-rest read again from position 0, as if the text had begun there: it may be continued for ever.
+Texts of a batch are padded on the right, so that the padding is in nobody's past; a mask says to later steps
+which keys are real. When a row has read as much as it may (`reach`), its older half is forgotten and the rest
+is read again from position 0, as if the text had begun there: so it can be continued for ever.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class GPTConfig(BlockConfig):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["gpt"] = "gpt"
     init_from: str | None = Field(
-        None, description="a language model's run, or a GPT-2 of Hugging Face: all of it to begin with"
+        None, description="a language model's run, or a GPT-2 of Hugging Face, to start from"
     )
     preset: Literal["tiny", "mini", "small", "base"] | None = Field(
         None, description="sizes to start from; fields given beside it win (base is GPT-2's)"
@@ -69,13 +69,13 @@ class GPTConfig(BlockConfig):
 
 @dataclass(frozen=True)
 class GPTState:
-    """Texts that were read, and what may still be looked at of them: a slot per key, some of them empty."""
+    """The texts read so far and their key-value caches: a slot per key, some of them empty."""
 
     last_B: Tensor | None
     """The last token of every prompt: the first step reads it, whatever it is given to begin with."""
     tokens_BK: Tensor
     keep_BK: Tensor
-    """Which slots are real."""
+    """True at slots that hold a real key."""
     n_read_B: Tensor
     """The position of the next token."""
     reach: int
@@ -129,7 +129,7 @@ class GPT(nn.Module):
         return self.embed.weight if self.output is None else self.output.weight
 
     def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> GPTState:
-        """`reach`: the tokens that are read at most before the older half of them is forgotten."""
+        """The state before the first step; after `reach` tokens the older half of them is forgotten."""
         last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
         keep_BK = positions_like(tokens_BK) < n_read_B[:, None]

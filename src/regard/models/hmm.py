@@ -1,9 +1,9 @@
-"""A hidden Markov model (Rabiner 1989): tags follow tags, and each tag says a word.
+"""A hidden Markov model (Rabiner 1989): tags follow tags, and each tag emits a word.
 
-It has no gradients. From tagged sentences it is learnt by counting, from words alone by Baum-Welch: how often
-each tag and step is expected under the model is counted in place of how often it is seen, again and again.
-Everything over paths is that of the CRF (layers/chain.py), of which it is the generative twin; so a tagger
-whose scores are log-probabilities that were counted is one.
+It has no gradients. From tagged sentences it is learnt by counting, from words alone by Baum-Welch, which
+counts expectations under the model in place of observations, again and again. All sums over paths are those
+of the CRF (layers/chain.py), of which it is the generative twin; so it is a tagger whose scores are counted
+log-probabilities.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ class HMMConfig(Config):
         0.01,
         ge=1e-12,
         le=1e6,
-        description="added to every count, so that what was never seen stays possible",
+        description="added to every count, so that unseen words and steps stay possible",
     )
     d_model: ClassVar[int] = 1
 
@@ -41,15 +41,15 @@ class HMMConfig(Config):
         ).requires_grad_(False)
 
     def count(self, model: Tagger, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
-        """All that it learns: from words and their tags, in one pass."""
-        says, chain = model.encoder, model.crf
-        assert isinstance(says, Emissions)
+        """Learns from words and their tags, in one pass."""
+        emissions, chain = model.encoder, model.crf
+        assert isinstance(emissions, Emissions)
         assert chain is not None
-        n_words, n_tags = says.says_VC.shape
-        found = HMM.counted(sentences, n_tags, n_words, smoothing=self.smoothing)
-        says.says_VC.copy_(found.says_CV.t())
-        chain.begin_C.copy_(found.begin_C)
-        chain.step_CC.copy_(found.step_CC)
+        n_words, n_tags = emissions.says_VC.shape
+        counted = HMM.counted(sentences, n_tags, n_words, smoothing=self.smoothing)
+        emissions.says_VC.copy_(counted.says_CV.t())
+        chain.begin_C.copy_(counted.begin_C)
+        chain.step_CC.copy_(counted.step_CC)
         legal_CC = chain.weights()[1]
         chain.step_CC.sub_(legal_CC.logsumexp(-1, keepdim=True).nan_to_num(neginf=0.0))
 
@@ -58,7 +58,7 @@ class HMMConfig(Config):
 
 
 class Emissions(nn.Module):
-    """tokens_RT → how likely each tag is to say each of them, whatever stands around it."""
+    """tokens_RT → the log-probability that each tag emits each of them."""
 
     def __init__(self, n_words: int, n_tags: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Emissions(nn.Module):
 
 @dataclass(frozen=True)
 class HMM:
-    """Log-probabilities: of the first tag, of each tag after each other, of each word said by each tag."""
+    """Log-probabilities of the first tag, of each tag after each other, of each word by each tag."""
 
     begin_C: Tensor
     step_CC: Tensor
@@ -78,7 +78,7 @@ class HMM:
 
     @classmethod
     def from_counts(cls, begin_C: Tensor, step_CC: Tensor, says_CV: Tensor, smoothing: float) -> Self:
-        """`smoothing` is added to every count (Lidstone), so that what was never seen stays possible."""
+        """`smoothing` is added to every count (Lidstone), so that unseen events stay possible."""
         return cls(*(_normalised(counts + smoothing) for counts in (begin_C, step_CC, says_CV)))
 
     @classmethod
@@ -90,7 +90,7 @@ class HMM:
         *,
         smoothing: float = 0.1,
     ) -> Self:
-        """From pairs of words and their tags, in one pass."""
+        """A model counted from pairs of words and their tags, in one pass."""
         begin_C, step_CC, says_CV = (
             torch.zeros(shape, dtype=torch.double)
             for shape in ((n_tags,), (n_tags, n_tags), (n_tags, n_words))
@@ -105,7 +105,7 @@ class HMM:
 
     @classmethod
     def random(cls, n_tags: int, n_words: int, generator: torch.Generator) -> Self:
-        """Where Baum-Welch begins: all the same would stay all the same."""
+        """A random start for Baum-Welch: equal probabilities would stay equal."""
         shapes = ((n_tags,), (n_tags, n_tags), (n_tags, n_words))
         drawn = (1 + torch.rand(shape, generator=generator, dtype=torch.double) for shape in shapes)
         return cls(*map(_normalised, drawn))
@@ -113,18 +113,18 @@ class HMM:
     def baum_welch_step(self, words_BT: Tensor, lengths_B: Tensor, *, smoothing: float = 0.0) -> Self:
         """One round of Baum-Welch: without smoothing, no text becomes less likely as a whole."""
         emit_BTC = self._emit(words_BT, lengths_B)
-        found = expected(emit_BTC, lengths_B, self.step_CC)
+        counts = expected(emit_BTC, lengths_B, self.step_CC)
         n_tags, n_words = self.says_CV.shape
-        says_VC = torch.zeros(n_words, n_tags, dtype=found.tags_BTC.dtype)
-        says_VC.index_add_(0, words_BT.flatten(), found.tags_BTC.flatten(0, 1))
-        return self.from_counts(found.tags_BTC[:, 0].sum(0), found.steps_BCC.sum(0), says_VC.t(), smoothing)
+        says_VC = torch.zeros(n_words, n_tags, dtype=counts.tags_BTC.dtype)
+        says_VC.index_add_(0, words_BT.flatten(), counts.tags_BTC.flatten(0, 1))
+        return self.from_counts(counts.tags_BTC[:, 0].sum(0), counts.steps_BCC.sum(0), says_VC.t(), smoothing)
 
     def log_likelihood(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """log p(words) of each row, over all tags."""
         return expected(self._emit(words_BT, lengths_B), lengths_B, self.step_CC).log_z_B
 
     def marginals(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        """tags_BTC: how likely each tag is at each word; zeros after the end."""
+        """tags_BTC: the probability of each tag at each word; zeros after the end."""
         return expected(self._emit(words_BT, lengths_B), lengths_B, self.step_CC).tags_BTC
 
     def best(self, words_BT: Tensor, lengths_B: Tensor) -> tuple[Tensor, Tensor]:
@@ -137,7 +137,7 @@ class HMM:
 
 
 def _normalised(counts: Tensor) -> Tensor:
-    """As log-probabilities along the last axis; what was never counted at all is taken to be even."""
+    """Log-probabilities along the last axis; uniform where nothing was counted."""
     total = counts.sum(-1, keepdim=True)
     even = torch.full_like(counts, 1 / counts.shape[-1])
     return torch.where(total > 0, counts / total, even).log()

@@ -1,4 +1,4 @@
-"""How high a weight lies in a model with an encoder: the lower, the less fine-tuning needs to change it."""
+"""The layer depth of each parameter, for freezing and layer-wise learning-rate decay."""
 
 import math
 import re
@@ -8,25 +8,25 @@ from torch import nn
 _LAYER = re.compile(r"encoder\.stack\.layers\.(\d+)\.")
 _EMBEDDINGS = ("encoder.embed.", "encoder.segment.", "encoder.embed_norm.")
 MARKS = "encoder.embed.marks"
-"""Of a task that has tokens of its own: new to the encoder, whatever it begins with."""
+"""Embeddings of a task's own tokens: new to the encoder, even to a pretrained one."""
 
 
 def layer_depth(name: str) -> float:
-    """0 for the embeddings, n for the nth layer of the encoder, infinite for what stands above it."""
+    """0 for the embeddings, n for the nth layer of the encoder, infinite above it."""
     if layer := _LAYER.match(name):
         return int(layer[1]) + 1
     return 0 if name.startswith(_EMBEDDINGS) and name != MARKS else math.inf
 
 
 def freeze(model: nn.Module, n_layers: int) -> None:
-    """The embeddings and the first so many layers stay as they are."""
+    """Freezes the embeddings and the first `n_layers` layers."""
     for name, parameter in model.named_parameters():
         if layer_depth(name) <= n_layers:
             parameter.requires_grad_(False)
 
 
 def layer_rates(model: nn.Module, decay: float) -> dict[str, float]:
-    """The learning rate of every weight as a factor: 1 above the encoder, times `decay` each step down."""
+    """The factor of each parameter's learning rate: 1 above the encoder, times `decay` a layer down."""
     depths = {name: layer_depth(name) for name, _ in model.named_parameters()}
-    top = 1 + max(found for found in depths.values() if found < math.inf)
-    return {name: decay ** (top - min(found, top)) for name, found in depths.items()}
+    top = 1 + max(depth for depth in depths.values() if depth < math.inf)
+    return {name: decay ** (top - min(depth, top)) for name, depth in depths.items()}

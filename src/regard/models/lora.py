@@ -1,7 +1,7 @@
-"""Low-rank adaptation (Hu et al. 2021): the encoder stays, and small changes beside its matrices learn.
+"""Low-rank adaptation (Hu et al. 2021): the encoder is frozen, and adapters beside its matrices learn.
 
-Every matrix of every layer has one (the paper: of attention only), at the scale of its own initial values. At
-the end they are added to the matrices, so that what is saved is a model like any other.
+Every matrix of every layer has an adapter (the paper: of attention only), at the scale of its own initial
+values. At the end they are merged into the matrices, so that a model like any other is saved.
 """
 
 import math
@@ -16,7 +16,7 @@ PART = ".adapter."
 
 
 def adapt(model: nn.Module, rank: int, above: int = 0) -> None:
-    """Freeze the encoder, and put changes of this rank into its layers above the first so many."""
+    """Freezes the encoder, and adds adapters of this rank to its layers above the first `above`."""
     for name, parameter in model.named_parameters():
         if layer_depth(name) < math.inf:
             parameter.requires_grad_(False)
@@ -27,7 +27,7 @@ def adapt(model: nn.Module, rank: int, above: int = 0) -> None:
 
 @torch.no_grad()
 def merged(model: nn.Module) -> dict[str, Tensor]:
-    """The tensors of the model without changes that computes the same."""
+    """The state dict of the model without adapters that computes the same."""
     tensors = {name: tensor for name, tensor in model.state_dict().items() if PART not in name}
     for name, module in model.named_modules():
         if isinstance(module, Linear) and module.adapter is not None:

@@ -1,9 +1,9 @@
-"""A relater: what two marked entities of a sentence have to do with one another.
+"""Relation classification: the relation between two marked entities of a sentence.
 
-The marks are four pieces beyond the vocabulary, so that no text can spell them; the encoder reads them like
-words, as the position indicators of Zhou et al. (2016), and they learn even where it is frozen. What it says
-where each entity begins (the entity starts of Baldini Soares et al. 2019) stands beside the pooled sentence;
-a hidden layer joins them.
+The marks are four tokens beyond the vocabulary, so that no text can spell them; the encoder reads them like
+words, as the position indicators of Zhou et al. (2016), and they learn even where it is frozen. The states at
+which the entities begin (the entity starts of Baldini Soares et al. 2019) are concatenated with the pooled
+sentence; a hidden layer joins them.
 
 With `entities = false`, a recurrent encoder and attention pooling it is close to Att-BLSTM of Zhou et al.,
 but for these: both directions stand side by side instead of being added, the scores of the attention have a
@@ -24,7 +24,7 @@ from regard.models.encoders import EncoderConfig, EncodingConfig, RNNEncoderConf
 from regard.models.widths import Widths
 
 N_MARKS = 4
-"""Begin and end of the first entity, begin and end of the second: the last pieces of the vocabulary."""
+"""Begin and end of the first entity, begin and end of the second: the last tokens of the vocabulary."""
 
 
 class RelaterConfig(EncodingConfig):
@@ -67,8 +67,8 @@ class Relater(nn.Module):
         tokens_BT, lengths_B = inputs["ids"], inputs["lengths"]
         states_BTD, _ = self.encoder(inputs)
         rows_B = torch.arange(tokens_BT.shape[0], device=tokens_BT.device)
-        read = [states_BTD[rows_B, (tokens_BT == mark).int().argmax(1)] for mark in self.begins]
-        joined_BD = torch.cat([self.pooling(states_BTD, lengths_B), *read], dim=-1)
+        starts = [states_BTD[rows_B, (tokens_BT == mark).int().argmax(1)] for mark in self.begins]
+        joined_BD = torch.cat([self.pooling(states_BTD, lengths_B), *starts], dim=-1)
         hidden_BD = torch.tanh(self.hidden(self.dropout(joined_BD)))
         logits_BC: Tensor = self.output(self.dropout(hidden_BD))
         return logits_BC

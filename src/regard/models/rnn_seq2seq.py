@@ -24,7 +24,7 @@ from regard.layers.copying import Copyable, Copying
 from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
-from regard.layers.recurrent import CellKind, Cells, CellState, Recurrent
+from regard.layers.recurrent import CellKind, CellStack, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
 from regard.models.widths import Widths
@@ -49,7 +49,7 @@ class RNNConfig(Config):
         True, description="the output matrix is the target embedding's (needs d_embed = d_hidden)"
     )
     copies: bool = Field(
-        False, description="pieces of the source can be copied, names above all; needs task.joint = true"
+        False, description="tokens of the source can be copied, names above all; needs task.joint = true"
     )
     dropout: float = Field(0.3, ge=0, lt=1)
 
@@ -83,7 +83,7 @@ def attention(kind: AttentionKind, d_hidden: int) -> Attention | None:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the decoder may look at: each source's states, and their summary."""
+    """The memory of the decoder: each source's states, and their summary."""
 
     states: Static | None
     lengths_B: Tensor
@@ -102,7 +102,7 @@ class RNNState:
     """The attentional vector of the step before; zeros at first."""
     project: OutputProjection | None = None
     source: Copyable | None = None
-    """What can be copied."""
+    """The source to copy from, if the model copies."""
 
 
 class RNNSeq2Seq(nn.Module):
@@ -127,7 +127,7 @@ class RNNSeq2Seq(nn.Module):
         self.attention = attention(config.attention, d)
         self.looks_first = config.attention == "none" or config.order == "bahdanau"
         self.feeds = self.looks_first or config.input_feeding
-        self.cells = Cells(
+        self.cells = CellStack(
             config.cell, config.d_embed, d if self.feeds else 0, d, config.n_layers, config.dropout
         )
         self.bridge = Linear(d, d * self.cells.n_states)
@@ -210,7 +210,7 @@ class RNNSeq2Seq(nn.Module):
         return replace(state, layers=layers, fed_BD=self._combine(layers[-1][0], context_BD))
 
     def _unfed(self, gates_BTG: Tensor, state: RNNState) -> Tensor:
-        """Luong's order without feeding: nothing seen enters a step, so all steps look at once."""
+        """Luong's order without input feeding: no context enters a step, so all steps attend at once."""
         layers, tops = state.layers, []
         for gates_BG in gates_BTG.unbind(1):
             layers = self.cells(gates_BG, None, layers)

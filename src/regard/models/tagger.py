@@ -1,8 +1,8 @@
 """A tagger: an encoder, a score for each tag at each word, and perhaps a CRF over them.
 
-A word is what the encoder says at its first piece. Words may stand in several windows of a long sentence; the
-scores are put together before the CRF sees them, so that it goes over the whole sentence. It knows which tags
-may follow one another (see tags.py) and learns how likely it is that they do.
+A word is represented by the state at its first token. Words may stand in several windows of a long sentence;
+their scores are put together first, so that the CRF goes over the whole sentence. It knows which tags may
+follow one another (text/tags.py) and learns how likely it is that they do.
 """
 
 from itertools import product
@@ -66,19 +66,19 @@ class Tagger(nn.Module):
         return scores_BNC
 
     def best(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:
-        """The likeliest tags_BN; NO_TAG where no word is."""
+        """The likeliest tags_BN; NO_TAG at padding."""
         if self.crf is not None:
             return self.crf.best(scores_BNC, keep_BN)
         return scores_BNC.argmax(-1).masked_fill(~keep_BN, NO_TAG)
 
     def marginals(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:
-        """How likely each tag is at each word, whatever the others are."""
+        """The probability of each tag at each word."""
         if self.crf is not None:
             return self.crf.marginals(scores_BNC, keep_BN)
         return scores_BNC.softmax(-1) * keep_BN[..., None]
 
     def transitions(self) -> Tensor | None:
-        """step_CC: how likely each tag is after each other, if words said nothing; None without a CRF.
+        """step_CC: the probability of each tag after each other, words aside; None without a CRF.
 
         Zeros after a tag that nothing may follow.
         """
@@ -86,15 +86,15 @@ class Tagger(nn.Module):
 
 
 def allowed(names: tuple[str, ...]) -> Allowed | None:
-    """What the scheme of these tags allows; None if they have none.
+    """The transitions that the scheme of these tags allows; None without a scheme.
 
-    On the processor whatever is being built, as an outline of the model needs it too.
+    On the CPU even while a model is built on the meta device, which needs it too.
     """
-    found = tags.scheme(names)
-    if found is None:
+    scheme = tags.scheme(names)
+    if scheme is None:
         return None
-    begin = [tags.may_follow(found, None, name) for name in names]
-    end = [tags.may_follow(found, name, None) for name in names]
-    steps = [tags.may_follow(found, *pair) for pair in product(names, repeat=2)]
+    begin = [tags.may_follow(scheme, None, name) for name in names]
+    end = [tags.may_follow(scheme, name, None) for name in names]
+    steps = [tags.may_follow(scheme, *pair) for pair in product(names, repeat=2)]
     begin_C, step_N, end_C = (torch.tensor(part, device="cpu") for part in (begin, steps, end))
     return Allowed(begin_C, step_N.view(len(names), -1), end_C)

@@ -25,7 +25,7 @@ from regard.models.widths import Widths
 
 
 def _sizes(d_model: int, n_heads: int, d_ff: int, n_layers: int, *, dropout: float) -> dict[str, Any]:
-    """Encoder and decoder equally deep."""
+    """The sizes of a preset, encoder and decoder equally deep."""
     sizes = {"d_model": d_model, "n_heads": n_heads, "d_ff": d_ff, "dropout": dropout}
     return sizes | {"n_encoder_layers": n_layers, "n_decoder_layers": n_layers}
 
@@ -48,7 +48,7 @@ class TransformerConfig(BlockConfig):
     n_decoder_layers: int = Field(3, ge=1, le=512)
     tie_embeddings: bool = True
     copies: bool = Field(
-        False, description="pieces of the source can be copied, names above all; needs task.joint = true"
+        False, description="tokens of the source can be copied, names above all; needs task.joint = true"
     )
 
     def build(self, widths: Widths) -> "Transformer":
@@ -65,12 +65,12 @@ class TransformerState:
     lengths_B: Tensor
     past: tuple[Growing, ...] | None = None
     fused_step: FusedStep | None = None
-    """Takes the steps, where it can."""
+    """Takes the steps where that is possible."""
     memory_bias_B11K: Tensor | None = None
-    """What it must know of the lengths."""
+    """The additive mask of the memory, for the fused step."""
     project: OutputProjection | None = None
     source: Copyable | None = None
-    """What can be copied."""
+    """The source to copy from, if the model copies."""
 
 
 class Transformer(nn.Module):
@@ -116,9 +116,9 @@ class Transformer(nn.Module):
         return self.embed_target.weight if self.output is None else self.output.weight
 
     def encode(self, source_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None) -> Tensor:
-        """memory_BKD; if unpadded, of the real positions only.
+        """memory_BKD; with `unpadded` of the real positions only.
 
-        In training alone: an answer must not depend on how long others in its batch are, to the bit.
+        For training alone: an answer must not depend, to the bit, on the lengths of others in its batch.
         """
         embed = self.embed_target if self.embed_source is None else self.embed_source
         x_BKD = embed(source_BK, positions_like(source_BK))
@@ -153,8 +153,8 @@ class Transformer(nn.Module):
         if state.fused_step is not None and not state.fused_step.is_tapped:
             hidden_BD, past = state.fused_step(last_B, state.past, state.memory, state.memory_bias_B11K)
             return self._logits(hidden_BD, state), replace(state, past=past)
-        seen = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
-        positions = positions_like(last_B[:, None], seen)
+        n_past = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
+        positions = positions_like(last_B[:, None], n_past)
         hidden_B1D, past = self.decoder(
             self.embed_target(last_B[:, None], positions),
             mask=causal(),

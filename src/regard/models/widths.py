@@ -1,4 +1,4 @@
-"""What the data decides about a model: sizes learnt by the task, never written into a config."""
+"""Sizes of a model that the data decides: learnt by the task, never written into a config."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class Widths:
     target: Width = field(default_factory=dict)
     """Width of what is answered; empty where it is a place in the input."""
     shared: bool = False
-    """Whether input and target have one vocabulary."""
+    """True if input and target have one vocabulary."""
 
     @property
     def n_outputs(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.metrics.answers import scores
-from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.tasks.shared import Columns
 
 
@@ -63,7 +63,7 @@ class AnswerTally(Columns):
         return {name: 100 * (weights_RN @ np.array(own)) / sums_R for name, own in self._scores.items()}
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         said = "as SQuAD's script: without case, punctuation, articles; the best over all right answers"
@@ -76,4 +76,4 @@ class AnswerTally(Columns):
         if not answered or not others:
             return {}
         kinds = {"has an answer": answered, "has none": others}
-        return {kind: plainly(self.taken(own)) | {"n": len(own)} for kind, own in kinds.items()}
+        return {kind: unweighted(self.taken(own)) | {"n": len(own)} for kind, own in kinds.items()}

@@ -24,9 +24,9 @@ from regard.fields.label import MOST_LABELS, Label, refuse_texts
 from regard.fields.text import Text
 from regard.files.row import Row
 from regard.layers.inputs import Inputs
-from regard.metrics.classify import Weigh, one_label
+from regard.metrics.classify import Weigh, single_label
 from regard.metrics.metric import Metric
-from regard.metrics.resample import plainly
+from regard.metrics.resample import unweighted
 from regard.models.widths import Widths
 from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
 from regard.tasks.prediction import Prediction, Rounded
@@ -110,10 +110,10 @@ class LabelTally(Columns):
 
     @cached_property
     def weighed(self) -> Weigh:
-        return one_label(self.predicted, self.gold)
+        return single_label(self.predicted, self.gold)
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

@@ -11,8 +11,8 @@ from torch import Tensor
 from regard.data.cache import Ints
 from regard.errors import DataError
 from regard.files.row import Row
-from regard.metrics.language import MOST
-from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.language import MAX_LOSS
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded
 
@@ -164,7 +164,7 @@ class MaskedTally(Columns):
         scores = {
             "loss": loss_R + pair_nats_R / among_R,
             "mlm_accuracy": 100 * hits_R / masked_R,
-            "mlm_perplexity": np.exp(np.minimum(loss_R, MOST)),
+            "mlm_perplexity": np.exp(np.minimum(loss_R, MAX_LOSS)),
         }
         if any(one.pairs for one in self.told):
             scores["nsp_accuracy"] = 100 * pair_hits_R / among_R
@@ -177,7 +177,7 @@ class MaskedTally(Columns):
                 "nothing could be hidden to be told: the vocabulary knows no piece of the texts that were to "
                 "be scored; give others, or a vocabulary that was learnt from such texts"
             )
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

@@ -20,9 +20,9 @@ from regard.fields.axis import Axis
 from regard.fields.label import MOST_LABELS, refuse_texts
 from regard.fields.labels import Labels
 from regard.files.row import Row
-from regard.metrics.classify import Weigh, several_labels
+from regard.metrics.classify import Weigh, multi_label
 from regard.metrics.metric import Metric
-from regard.metrics.resample import plainly
+from regard.metrics.resample import unweighted
 from regard.tasks.classify import Classify, ClassifyConfig, LabelBatch
 from regard.tasks.labels import ClassWeights, class_weights
 from regard.tasks.prediction import Prediction, Rounded
@@ -65,10 +65,10 @@ class LabelsTally(Columns):
 
     @cached_property
     def weighed(self) -> Weigh:
-        return several_labels(self.predicted, self.gold)
+        return multi_label(self.predicted, self.gold)
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

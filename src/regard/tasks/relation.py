@@ -13,8 +13,8 @@ from regard.fields.axis import Axis
 from regard.fields.entities import Entities, MarkedText
 from regard.fields.field import Input
 from regard.metrics.metric import Metric
-from regard.metrics.relation import Relations
-from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.relation import RelationScores
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.tasks.classify import Classify, LabelBatch, LabelConfig
 from regard.tasks.shared import Columns
 from regard.tasks.task import Axes, Picture
@@ -50,14 +50,14 @@ class RelationTally(Columns):
         return self.gold
 
     @cached_property
-    def _relations(self) -> Relations:
-        return Relations.of(self.predicted, self.gold, self.none)
+    def _relations(self) -> RelationScores:
+        return RelationScores.of(self.predicted, self.gold, self.none)
 
     def weighed(self, weights_RN: Floats) -> Scores:
         return self._relations.weighed(weights_RN)
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         told = f"mean F1 of relations without {self.none}, right in kind and direction (SemEval-2010 task 8)"

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.metrics.language import foretold
-from regard.metrics.resample import Floats, Scores, plainly
-from regard.metrics.text import BleuTokenizer, Counts, bleu, counted_of_many, scored, signature
+from regard.metrics.language import perplexity
+from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, counted_of_many, scored, signature
 from regard.metrics.variety import distinct
 from regard.tasks.shared import Columns
 
@@ -28,7 +28,7 @@ class ReplyTally(Columns):
     said: list[str]
     references: list[list[str]]
     """Empty beside the other replies, which are not asked for."""
-    bleu: Counts
+    bleu: SentenceCounts
 
     @classmethod
     def of(
@@ -55,13 +55,13 @@ class ReplyTally(Columns):
 
     def weighed(self, weights_RN: Floats) -> Scores:
         nats_R, tokens_R = (weights_RN @ np.array([self.nats, self.tokens]).T).T
-        cost = foretold(nats_R, tokens_R, tokens_R)
+        cost = perplexity(nats_R, tokens_R, tokens_R)
         shown = {name: cost[name] for name in BY_PIECE}
         return shown | {"bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64))}
 
     def metrics(self) -> dict[str, float]:
         """Variety has no interval: what is drawn twice was not said twice."""
-        return plainly(self) | distinct(self._answered)
+        return unweighted(self) | distinct(self._answered)
 
     @property
     def _answered(self) -> list[str]:

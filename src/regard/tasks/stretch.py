@@ -12,8 +12,8 @@ from torch import Tensor
 
 from regard.data.cache import Ints
 from regard.files.row import Row
-from regard.metrics.language import foretold
-from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.language import perplexity
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.tasks.shared import Columns, Padded
 
 
@@ -98,11 +98,11 @@ class BlockTally(Columns):
         """With the share of unknown tokens where there are any: what they stand for was not foretold."""
         sums_R4 = weights_RN @ np.array([self.nats, self.tokens, self.characters, self.unknown]).T
         nats_R, tokens_R, characters_R, unknown_R = sums_R4.T
-        scores = foretold(nats_R, tokens_R, characters_R)
+        scores = perplexity(nats_R, tokens_R, characters_R)
         return scores | ({"unknown": 100 * unknown_R / tokens_R} if any(self.unknown) else {})
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {}

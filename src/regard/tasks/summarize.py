@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import nn
 
 from regard.metrics.metric import Metric
-from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -49,14 +49,14 @@ class SummaryTally(Columns):
         return mean(self.scores, weights_RN)
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {"rouge": SIGNATURE}
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """Beside the summaries, what the beginning of each document would have scored."""
-        first = plainly(replace(self, scores=self.leads))
+        first = unweighted(replace(self, scores=self.leads))
         return {"summaries": self.metrics(), f"first {LEAD} words": first}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.metrics.resample import Floats, Scores, plainly
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.spans import by_kind, span_counts, span_scores
 from regard.tasks.shared import Columns
 from regard.text import tags
@@ -87,7 +87,7 @@ class TagTally(Columns):
         }
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {"f1": "spans right in place and kind, over all sentences"} if self.marks_spans else {}

@@ -8,8 +8,8 @@ from pydantic import Field
 from torch import nn
 
 from regard.metrics.metric import Metric
-from regard.metrics.resample import Floats, Scores, plainly
-from regard.metrics.text import BleuTokenizer, Counts, bleu, chrf, counted, scored, signature
+from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, chrf, counted, scored, signature
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.shared import Columns
@@ -31,8 +31,8 @@ class TextTally(Columns):
     tokenize: BleuTokenizer
     hypotheses: list[str]
     references: list[str]
-    bleu: Counts
-    chrf: Counts
+    bleu: SentenceCounts
+    chrf: SentenceCounts
 
     @classmethod
     def of(cls, tokenize: BleuTokenizer, hypotheses: list[str], references: list[str]) -> "TextTally":
@@ -50,7 +50,7 @@ class TextTally(Columns):
         }
 
     def metrics(self) -> dict[str, float]:
-        return plainly(self)
+        return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
         return {"bleu": signature(bleu(self.tokenize)), "chrf": signature(chrf())}

@@ -1,9 +1,9 @@
-"""One token through a decoder: what `Embed` and `Stack` compute, in a third of the calls.
+"""A decoder step with fused projections and no module calls: `Embed` and `Stack` in a third of the calls.
 
-On a CPU a step over a few rows is calls, not arithmetic. Here matrices that meet the same input lie side by
-side, the mask of the memory is made once for all steps, and no module stands between two products. What
-cannot be written out so is left to the modules: positions inside attention, a graph to be exported, and
-whatever someone looks at or has changed (a tap, a hook, a module of another type).
+On a CPU a step over a few rows is calls, not arithmetic. Here matrices with the same input lie side by side,
+the mask of the memory is made once for all steps, and no module stands between two products. The modules
+themselves run where this cannot: positions inside attention, a graph to be exported, a tap, a hook, a module
+of another type.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ FUSED_MODULES = {
     Dropout,
 }
 FIRST_POSITIONS = 128
-"""Positions that are made at first."""
+"""Position vectors computed at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class _Norm:
 
 class _Layer:
     def __init__(self, block: Block) -> None:
-        own, cross, cross_norm, ff = block.self, block.cross, block.cross_norm, block.ff
+        attention, cross, cross_norm, ff = block.self, block.cross, block.cross_norm, block.ff
         assert cross is not None
         assert cross_norm is not None
-        self.pre, self.n_heads, self.n_kv_heads = block.pre, own.n_heads, own.n_kv_heads
-        self.gqa = own.n_kv_heads != own.n_heads
+        self.pre, self.n_heads, self.n_kv_heads = block.pre, attention.n_heads, attention.n_kv_heads
+        self.gqa = self.n_kv_heads != self.n_heads
         self.norms = [_norm(norm) for norm in (block.self_norm, cross_norm, block.ff_norm)]
-        qkv = [part for part in (own.q, own.k, own.v) if part is not None]
+        qkv = [part for part in (attention.q, attention.k, attention.v) if part is not None]
         self.qkv, self.widths = concat_weights(qkv), [part.d_out for part in qkv]
-        self.self_out, self.cross_q, self.cross_out = map(_affine, (own.o, cross.q, cross.o))
+        self.self_out, self.cross_q, self.cross_out = map(_affine, (attention.o, cross.q, cross.o))
         inner = [part for part in (ff.inner, ff.gate) if part is not None]
         self.inner, self.n_inner = concat_weights(inner), len(inner)
         self.activate, self.outer = ff.activate, _affine(ff.outer)
@@ -72,12 +72,12 @@ class _Layer:
         self, x_BD: Tensor, past: Growing | None, memory: Static, memory_bias_B11K: Tensor | None
     ) -> tuple[Tensor, Growing]:
         first, second, third = self.norms
-        seen_BD, own = self._self_attend(self._norm_before(x_BD, first), past)
-        x_BD = self._norm_after(x_BD, seen_BD, first)
+        attended_BD, cache = self._self_attend(self._norm_before(x_BD, first), past)
+        x_BD = self._norm_after(x_BD, attended_BD, first)
         x_BD = self._norm_after(
             x_BD, self._cross_attend(self._norm_before(x_BD, second), memory, memory_bias_B11K), second
         )
-        return self._norm_after(x_BD, self._feed_forward(self._norm_before(x_BD, third)), third), own
+        return self._norm_after(x_BD, self._feed_forward(self._norm_before(x_BD, third)), third), cache
 
     def _norm_before(self, x: Tensor, norm: _Norm) -> Tensor:
         return norm(x) if self.pre else x
@@ -89,23 +89,23 @@ class _Layer:
         rows = len(x_BD)
         q_BD, k_BD, v_BD = torch.split_with_sizes(F.linear(x_BD, *self.qkv), self.widths, dim=-1)
         new = Growing(k_BD.view(rows, self.n_kv_heads, 1, -1), v_BD.view(rows, self.n_kv_heads, 1, -1))
-        own = new if past is None else past.append(new)
+        cache = new if past is None else past.append(new)
         q_BH1E = q_BD.view(rows, self.n_heads, 1, -1)
-        seen_BH1E = F.scaled_dot_product_attention(q_BH1E, own.k_BGKE, own.v_BGKW, enable_gqa=self.gqa)
-        return F.linear(seen_BH1E.reshape(rows, -1), *self.self_out), own
+        out_BH1E = F.scaled_dot_product_attention(q_BH1E, cache.k_BGKE, cache.v_BGKW, enable_gqa=self.gqa)
+        return F.linear(out_BH1E.reshape(rows, -1), *self.self_out), cache
 
     def _cross_attend(self, x_BD: Tensor, memory: Static, memory_bias_B11K: Tensor | None) -> Tensor:
         """The beams of a source are its queries, side by side."""
         rows, sources = len(x_BD), len(memory.k_BGKE)
         q_BD = F.linear(x_BD, *self.cross_q)
-        seen = F.scaled_dot_product_attention(
+        out = F.scaled_dot_product_attention(
             q_BD.view(sources, rows // sources, self.n_heads, -1).transpose(1, 2),
             memory.k_BGKE,
             memory.v_BGKW,
             attn_mask=memory_bias_B11K,
             enable_gqa=self.gqa,
         )
-        return F.linear(seen.transpose(1, 2).reshape(rows, -1), *self.cross_out)
+        return F.linear(out.transpose(1, 2).reshape(rows, -1), *self.cross_out)
 
     def _feed_forward(self, x_BD: Tensor) -> Tensor:
         inner = F.linear(x_BD, *self.inner).chunk(self.n_inner, dim=-1)
@@ -113,7 +113,7 @@ class _Layer:
 
 
 class FusedStep:
-    """`of` makes one, where that can be."""
+    """Steps a decoder; made by `of` where that is possible."""
 
     def __init__(self, embed: Embed, stack: Stack) -> None:
         self._embed, self._weight, self._position = embed, embed.weight, embed.position
@@ -151,8 +151,8 @@ class FusedStep:
             x_BD = x_BD + self._position_vector(0 if past is None else past[0].k_BGKE.shape[2])
         grown = []
         for i, layer in enumerate(self._layers):
-            x_BD, own = layer(x_BD, None if past is None else past[i], memory[i], memory_bias_B11K)
-            grown.append(own)
+            x_BD, cache = layer(x_BD, None if past is None else past[i], memory[i], memory_bias_B11K)
+            grown.append(cache)
         return (x_BD if self._norm is None else self._norm(x_BD)), tuple(grown)
 
     def _position_vector(self, position: int) -> Tensor:
@@ -160,13 +160,13 @@ class FusedStep:
             return self._position.weight[position]
         assert self._position is not None
         if self._positions_TD is None or position >= len(self._positions_TD):
-            wanted = torch.arange(max(FIRST_POSITIONS, 2 * position), device=self._weight.device)
-            self._positions_TD = self._position(wanted)
+            positions_T = torch.arange(max(FIRST_POSITIONS, 2 * position), device=self._weight.device)
+            self._positions_TD = self._position(positions_T)
         return self._positions_TD[position]
 
 
 def padding_bias(lengths_B: Tensor, n_keys: int, dtype: torch.dtype) -> Tensor | None:
-    """What is added to the scores of keys that are padding; None where no row has any."""
+    """The additive mask of a memory: −∞ at padding; None where no row has any."""
     padded_BK = torch.arange(n_keys, device=lengths_B.device) >= lengths_B[:, None]
     if not bool(padded_BK.any()):
         return None
@@ -175,7 +175,7 @@ def padding_bias(lengths_B: Tensor, n_keys: int, dtype: torch.dtype) -> Tensor |
 
 
 def _is_unchanged(module: nn.Module) -> bool:
-    """Whether it is what is written out here, and nothing else."""
+    """True if the module computes what is written out here, and nothing else."""
     if type(module) not in FUSED_MODULES or "forward" in vars(module):
         return False
     if module._forward_hooks or module._forward_pre_hooks:

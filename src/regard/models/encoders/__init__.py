@@ -25,15 +25,16 @@ class EncodingConfig(Config):
     """A model with an encoder, which may begin as one that was trained before."""
 
     init_from: str | None = Field(
-        None, description="a run, or a BERT of Hugging Face: its encoder and its vocabulary to begin with"
+        None, description="a run, or a BERT of Hugging Face, whose encoder and vocabulary to start with"
     )
     encoder: EncoderConfig = RNNEncoderConfig()
-    freeze: int | None = Field(
-        None, ge=0, description="0: the embeddings stay as they begin; n: the first n layers too"
-    )
+    freeze: int | None = Field(None, ge=0, description="0: freeze the embeddings; n: the first n layers too")
 
     lora: int | None = Field(
-        None, ge=1, le=4096, description="rank of changes that learn in place of the encoder's own weights"
+        None,
+        ge=1,
+        le=4096,
+        description="rank of low-rank adapters that learn in place of the encoder's weights",
     )
 
     @property

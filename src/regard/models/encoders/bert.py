@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2019): a Transformer encoder that reads one text, or two, from both sides at once.
+"""BERT (Devlin et al. 2019): a bidirectional Transformer encoder over one text or two.
 
 Tokens, positions and segments (which of the two texts) are added up and normalised; layers are post-norm with
 GELU. Two differences from the paper: attention weights are not dropped out by default, because that would
@@ -24,7 +24,7 @@ from regard.models.widths import Width
 
 
 def _sizes(d_model: int, n_layers: int) -> dict[str, Any]:
-    """Heads are 64 wide and the inner width is four times the outer, in every one of them."""
+    """The sizes of a preset: heads are 64 wide and d_ff is four times d_model in each."""
     return {"d_model": d_model, "n_heads": d_model // 64, "d_ff": 4 * d_model, "n_layers": n_layers}
 
 
@@ -48,14 +48,14 @@ class BertConfig(BlockConfig, EncoderSettings):
     n_heads: int = Field(2, ge=1)
     d_ff: int = Field(512, ge=1)
     n_layers: int = Field(2, ge=1, le=512)
-    n_segments: int = Field(2, ge=1, le=512, description="texts that can be told apart in one input")
+    n_segments: int = Field(2, ge=1, le=512, description="texts that one input can hold apart")
     n_kv_heads: None = None
     activation: Activation = "gelu"
     norm: Literal["post"] = "post"
     norm_eps: float = Field(1e-12, gt=0)
     bias: Literal[True] = True
     position: Literal["learned"] = "learned"
-    max_positions: int = Field(512, ge=4, description="pieces and marks of an input")
+    max_positions: int = Field(512, ge=4, description="tokens of an input, marks included")
 
     @property
     def d_out(self) -> int:
