@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
 LARGEST = 2**31 - 1
+Fault = ErrorDetails
+"""What pydantic finds wrong."""
 
 
 class Config(BaseModel):

@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
-from regard.config import Choice, Config, said
+from regard.config import Choice, Config, Fault, said
 from regard.errors import RecipeError, did_you_mean, shown
 from regard.fields import FIELDS
 from regard.files.columns import Column, named_like
@@ -129,9 +128,10 @@ class Recipe(Config):
 
     def _encoder_fits(self) -> None:
         """Whether the encoder reads the kind of input that the task has."""
-        fields = {FIELDS[one.kind].reads for role, one in self.task.fields.items()} - {""} or {"tokens"}
+        fields = getattr(self.task, "fields", {}).values()
+        needs = {FIELDS[one.kind].reads for one in fields} - {""} or {"tokens"}
         reads = self.model.encoder.reads if isinstance(self.model, EncodingConfig) else "tokens"
-        for needed in fields - {reads}:
+        for needed in needs - {reads}:
             fitting = [kind for kind, encoder in ENCODERS.items() if encoder.reads == needed]
             raise ValueError(
                 f"model.encoder: {getattr(self.model, 'encoder', self.model).kind} reads {reads}, but the "
@@ -259,7 +259,7 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
     return f"{name}: {shown(fault['input'])} {message}"
 
 
-def _followed_furthest(faults: list[ErrorDetails]) -> ErrorDetails:
+def _followed_furthest(faults: list[Fault]) -> Fault:
     """The first; where a value could have been meant in several ways, in that in which most of it was fit."""
     *before, last = faults[0]["loc"] or ("",)
     if not MEMBER.fullmatch(str(last)):

@@ -26,31 +26,31 @@ MAY_IMPORT = {
     "files": "durable config errors",
     "text": "files config errors",
     "fields": "files text config errors",
-    "data": "files text durable config errors",
+    "data": "fields files text durable config errors",
     "metrics": "text errors",
     "decode": "config errors",
     # what is computed
     "attention": "linear",
     "layers": "attention linear config",
-    "models": "layers attention linear text.tags config errors",
+    "models": "fields.axis layers attention linear text.tags config errors",
     # what a problem means
-    "tasks": "models layers.heads files text fields data metrics decode config errors",
+    "tasks": "layers.inputs models layers.heads files text fields data metrics decode config errors",
     # what it means to everybody but its training
-    "kinds": "tasks fields files text data training.machine errors",
+    "kinds": "models.encoders tasks fields files text data training.machine errors",
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task metrics.resample data text.plain durable config errors",
     "explain": "tasks.task fields.axis files.row text decode.tree attention.tap errors",
     # what joins them
-    "recipe": "models tasks training.config files text data config errors",
+    "recipe": "fields models tasks training.config files text data config errors",
     "runs.store": "models tasks training.checkpoint text durable errors __version__",
     "runs": "recipe models tasks interop.pretrained metrics.resample training files text data durable errors"
     " __version__",
-    "interop": "runs.store recipe models layers attention tasks decode files text data durable"
+    "interop": "fields runs.store recipe models layers attention tasks decode files text data durable"
     " training.checkpoint config errors __version__",
-    "api": "recipe runs interop models layers tasks kinds.pairs metrics.resample decode training explain"
+    "api": "text recipe runs interop models layers tasks kinds.pairs metrics.resample decode training explain"
     " files data errors",
-    "check": "recipe runs interop tasks kinds training files text data errors",
-    "init": "kinds tasks files errors",
+    "check": "fields recipe runs interop tasks kinds training files text data errors",
+    "init": "fields kinds tasks files errors",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode kinds files explain text config errors __version__",

@@ -1,25 +1,26 @@
 """classify: one label for an input of any kind, or for two texts that are read together."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.config import Choice
 from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import DataError, quoted
 from regard.fields import FIELDS
 from regard.fields.axis import Axis
-from regard.fields.field import Coded, Input
+from regard.fields.field import Coded, FieldSettings, Input
 from regard.fields.label import MOST_LABELS, Label, refuse_texts
 from regard.fields.text import Text
 from regard.files.row import Row
@@ -67,8 +68,27 @@ class LabelConfig(TaskSettings):
         return (*self.given, "label")
 
 
+FieldConfig = Annotated[FieldSettings, Choice(FIELDS, lambda field: field.settings)]
+
+
 class ClassifyConfig(LabelConfig):
     kind: Literal["classify"] = "classify"
+    fields: dict[str, FieldConfig] = Field(
+        {}, description="settings of an input that is no text, by its name: a table `[fields.NAME]`"
+    )
+
+    @field_validator("fields", mode="before")
+    @classmethod
+    def _kinds_by_name(cls, given: Any) -> Any:
+        """A field that is named after a kind of data need not say which it is."""
+        if not isinstance(given, Mapping):
+            return given
+        if "text" in given:
+            raise ValueError("a text has no settings here; its vocabulary is task.tokenizer")
+        return {
+            role: {"kind": role} | dict(table) if isinstance(table, Mapping) and role in FIELDS else table
+            for role, table in given.items()
+        }
 
     @property
     def given(self) -> dict[str, Any]:

@@ -9,23 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
-from pydantic import Field as PydanticField
-from pydantic import field_validator
 from torch import Tensor, nn
 
-from regard.config import Choice, Config
+from regard.config import Config
 from regard.data.cache import Arrays, Examples, Ints
 from regard.data.example import Example
 from regard.data.splits import Every, HoldOut
 from regard.decode import untold
 from regard.errors import RecipeError
-from regard.fields import FIELDS
 from regard.fields.axis import Axis
-from regard.fields.field import FieldSettings
 from regard.files.documents import By
 from regard.files.read import Cells
 from regard.files.row import Row, rows_of, text_of
@@ -146,7 +142,6 @@ ROWS_TOGETHER = 64
 
 Fields = Mapping[str, Cells]
 """By role."""
-FieldConfig = Annotated[FieldSettings, Choice(FIELDS, lambda field: field.settings)]
 
 
 class TaskSettings(Config):
@@ -154,19 +149,6 @@ class TaskSettings(Config):
 
     kind: str
     max_length: int
-    fields: dict[str, FieldConfig] = PydanticField(default_factory=dict)
-    """Settings of fields, by role: `[fields.NAME]` in a recipe."""
-
-    @field_validator("fields", mode="before")
-    @classmethod
-    def _kinds_by_name(cls, given: Any) -> Any:
-        """A field that is named after a kind of data need not say which it is."""
-        if not isinstance(given, Mapping):
-            return given
-        return {
-            role: {"kind": role} | dict(table) if isinstance(table, Mapping) and role in FIELDS else table
-            for role, table in given.items()
-        }
 
     @property
     def roles(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class RNNEncoderConfig(EncoderSettings):
     n_layers: int = Field(1, ge=1, le=512)
     bidirectional: bool = True
     dropout: float = Field(0.3, ge=0, lt=1)
-    word_dropout: float = Field(0.0, ge=0, lt=1, description="hides whole pieces in training")
+    word_dropout: float = Field(0.0, ge=0, lt=1, description="of whole embeddings: hides tokens in training")
 
     @property
     def d_out(self) -> int:
