@@ -108,22 +108,26 @@ def batches(side: str, tree: Path, todo: Sequence[tuple[Case, Path]], n_jobs: in
         yield Batch(side, tree, tuple(jobs))
 
 
-def work(batch: Batch, threads: int) -> None:
-    """Run a worker on a batch; what it found is in the files that the batch names."""
-    environment = os.environ | {
-        "PYTHONPATH": str(batch.tree / "src"),
+def environment(tree: Path, threads: int) -> dict[str, str]:
+    """Of a process that imports the regard of a tree."""
+    return os.environ | {
+        "PYTHONPATH": str(tree / "src"),
         "PYTHONHASHSEED": "0",
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
         "RAYON_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
     }
+
+
+def work(batch: Batch, threads: int) -> None:
+    """Run a worker on a batch; what it found is in the files that the batch names."""
     with tempfile.TemporaryDirectory() as folder:
         jobs = Path(folder) / "jobs.json"
         jobs.write_text(json.dumps(batch.jobs), "utf-8")
         command = [sys.executable, str(WORKERS / "same_as.py"), str(jobs), "--side", batch.side]
         command += ["--tree", str(batch.tree), "--threads", str(threads)]
-        said = run_alone(command, environment, folder)
+        said = run_alone(command, environment(batch.tree, threads), folder)
     for job in batch.jobs:
         if not Path(job["out"]).exists():
             Path(job["out"]).parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "workers"))
+sys.path.append(str(Path(__file__).resolve().parent / "workers"))
 
 import same_data
 
@@ -110,37 +110,41 @@ class Case:
 
     def job(self, side: str) -> dict[str, Any]:
         """What the worker is told."""
-        recipe = self._told(side, self.old)
+        recipe = told(side, self.old, self.new)
         writes = self.old["task"]["kind"] in ("translate", "summarize", "dialogue")
         greedy = {"of evaluate, greedily": {"beam": 1}} if writes else {}
         evaluated: dict[str, Recipe] = {"of evaluate": {}} | greedy
         return {
             "name": self.name,
             "recipe": recipe,
-            "before": [self._told(side, own) for own in self.before],
+            "before": [told(side, own, self.new) for own in self.before],
             "folders": self.folders,
             "asked": self.asked,
-            "searches": {name: self._searching(side, own) for name, own in self.searches.items()},
+            "searches": {name: searching(side, own) for name, own in self.searches.items()},
             "explained": self.explained,
-            "evaluated": {name: self._searching(side, own) for name, own in evaluated.items()},
+            "evaluated": {name: searching(side, own) for name, own in evaluated.items()},
             "files": [recipe["data"]["test"]],
             "columns": recipe["data"].get("columns"),
             "also": self.also,
             "stop_after": STEPS // 2,
         }
 
-    def _told(self, side: str, recipe: Recipe) -> Recipe:
-        return _changed(recipe, (*RENAMED, *([self.new] if self.new else []))) if side == "new" else recipe
 
-    def _searching(self, side: str, search: Recipe) -> Recipe:
-        return _changed(search, RENAMED_SEARCH) if side == "new" else search
+def told(side: str, recipe: Recipe, new: Callable[[Recipe], None] | None = None) -> Recipe:
+    """A recipe as a side understands it; `new` changes it further for the new one."""
+    return _changed(recipe, (*RENAMED, *([new] if new else []))) if side == "new" else recipe
 
 
-def _changed(told: Recipe, changes: Iterable[Callable[[Recipe], None]]) -> Recipe:
-    told = deepcopy(told)
+def searching(side: str, search: Recipe) -> Recipe:
+    """The settings of a search as a side understands them."""
+    return _changed(search, RENAMED_SEARCH) if side == "new" else search
+
+
+def _changed(settings: Recipe, changes: Iterable[Callable[[Recipe], None]]) -> Recipe:
+    settings = deepcopy(settings)
     for change in changes:
-        change(told)
-    return told
+        change(settings)
+    return settings
 
 
 def recipe(
@@ -152,11 +156,11 @@ def recipe(
     if corpus in COLUMNS:
         data["columns"] = COLUMNS[corpus]
     tables = {"task": {"kind": task} | TASKS[task], "data": data, "model": model, "train": TRAIN}
-    told: Recipe = {"run": run, "seed": 3}
+    made: Recipe = {"run": run, "seed": 3}
     for name, table in tables.items():
         changed = table | parts.get(name, {})
-        told[name] = {setting: value for setting, value in changed.items() if value is not None}
-    return told
+        made[name] = {setting: value for setting, value in changed.items() if value is not None}
+    return made
 
 
 def case(

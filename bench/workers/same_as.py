@@ -222,7 +222,7 @@ class Case:
 
     def served(self, trained: Any, facts: Facts) -> None:
         """What a server says to each of the first questions, and to some at once."""
-        with Server(self.side.server(self.run)) as server:
+        with Server(self.side.command("serve", str(self.run), "--port", "0")) as server:
             path = f"/v1/{self.recipe['task']['kind']}"
             given = [{"text": text} for text in [*self.texts[:3], self.texts[3:6]]]
             answers = [server.ask(path, one)["answers"] for one in given]

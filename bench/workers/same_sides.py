@@ -94,9 +94,9 @@ class Old:
 
         return import_folder(folder, out)
 
-    def server(self, run: Path) -> list[str]:
-        """The command that serves a run on a free port and says where."""
-        return [sys.executable, "-m", "regard", "serve", str(run), "--port", "0"]
+    def command(self, *arguments: str) -> list[str]:
+        """The command line of regard."""
+        return [sys.executable, "-m", "regard", *arguments]
 
     def evaluate(
         self, trained: Any, files: list[str], columns: dict[str, Any] | None, search: dict[str, Any]
