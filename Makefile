@@ -90,4 +90,4 @@ soak: install
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exports.py
 
 clean:
-	rm -rf $(VENV) .node dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .node .same-as dist build .pytest_cache .mypy_cache .ruff_cache
