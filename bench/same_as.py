@@ -14,11 +14,13 @@ import inspect
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -43,6 +45,7 @@ TOGETHER = 6
 PATIENCE = 1800
 """Seconds for these at most."""
 NOTHING = "nothing"
+HASH = re.compile("[0-9a-f]{64}$")
 
 
 def git(*arguments: str) -> str:
@@ -154,6 +157,12 @@ def run_alone(command: list[str], environment: dict[str, str], folder: str) -> s
 
 def first_difference(old: Any, new: Any, where: str = "") -> tuple[str, Any, Any] | None:
     """The first place where two values differ, and what is there; floats must be the same to the bit."""
+    if is_hashes(old) and is_hashes(new):
+        gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
+        if not gone and not come:
+            return None
+        where = f"{where} ({gone.total()} of {len(old)} gone, {come.total()} new)"
+        return where.lstrip(". "), next(iter(gone), NOTHING), next(iter(come), NOTHING)
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(name for name in new if name not in old)]:
             found = first_difference(old.get(name, NOTHING), new.get(name, NOTHING), f"{where}.{name}")
@@ -171,7 +180,14 @@ def first_difference(old: Any, new: Any, where: str = "") -> tuple[str, Any, Any
     return None if same else (where.removeprefix("."), old, new)
 
 
+def is_hashes(value: Any) -> bool:
+    """Whether it is a multiset of hashes, whose order says nothing."""
+    return isinstance(value, list) and bool(value) and all(HASH.search(str(one)) for one in value)
+
+
 def short(value: Any) -> str:
+    """One line of a few words."""
+    value = HASH.sub(lambda found: found[0][:12], value) if isinstance(value, str) else value
     told = repr(value) if not isinstance(value, dict | list) else json.dumps(value, ensure_ascii=False)
     return told if len(told) <= 90 else told[:87] + "…"
 
