@@ -9,8 +9,10 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 ANSWERS = (
     *("text", "ids", "score", "steps", "others", "probability", "probabilities", "labels", "tags", "places"),
@@ -20,7 +22,25 @@ ANSWERS = (
 
 
 class Old:
-    """The API of the revision that the work tree is compared with."""
+    """The API of the revision that the work tree is compared with: it is not to be changed with the tree."""
+
+    homes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "prepare": (".run",),
+        "Step": (".training.events",),
+        "Stop": (".training.stopping",),
+        "Interrupted": (".training.stopping",),
+        "import_folder": (".importing",),
+    }
+    """Where that is which the package itself does not hand out; of several modules, the first that is there."""
+
+    def fetched(self, name: str) -> Any:
+        """What a module of regard holds."""
+        for home in self.homes[name]:
+            if find_spec(f"regard{home.rpartition('.')[0]}") and find_spec(f"regard{home}"):
+                return getattr(import_module(f"regard{home}"), name)
+        raise ImportError(
+            f"{name} is in none of {self.homes[name]}; say in {type(self).__name__} where it is"
+        )
 
     def train(self, recipe: dict[str, Any]) -> Any:
         import regard
@@ -30,17 +50,14 @@ class Old:
     def train_until(self, recipe: dict[str, Any], step: int) -> None:
         """Train, and stop after this step as if a signal had come."""
         import regard
-        from regard.run import prepare
-        from regard.training.events import Step
-        from regard.training.stopping import Interrupted, Stop
 
-        stop = Stop()
+        stop = self.fetched("Stop")()
         try:
-            with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
+            with self.fetched("prepare")(regard.Recipe.parse(recipe), stop=stop) as run:
                 for event in run.events():
-                    if isinstance(event, Step) and event.step == step:
+                    if isinstance(event, self.fetched("Step")) and event.step == step:
                         stop.heard = signal.SIGINT
-        except Interrupted:
+        except self.fetched("Interrupted"):
             return
         raise AssertionError(f"the training did not stop after step {step}")
 
@@ -90,9 +107,8 @@ class Old:
 
     def import_(self, folder: Path, out: Path) -> str | None:
         """Make a folder of Hugging Face one of regard's; the task it answers, if any."""
-        from regard.importing import import_folder
-
-        return import_folder(folder, out)
+        task: str | None = self.fetched("import_folder")(folder, out)
+        return task
 
     def command(self, *arguments: str) -> list[str]:
         """The command line of regard."""
@@ -157,6 +173,11 @@ class Old:
 
 class New(Old):
     """The work tree; what it calls otherwise than `Old` is overridden here."""
+
+    homes: ClassVar[dict[str, tuple[str, ...]]] = Old.homes | {
+        "prepare": (".runs.prepare", ".run"),
+        "import_folder": (".interop.importing", ".importing"),
+    }
 
 
 SIDES: dict[str, type[Old]] = {"old": Old, "new": New}
