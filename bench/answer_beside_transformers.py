@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from transformers import BertForQuestionAnswering, get_linear_schedule_with_warmup
 
 import regard
-from regard.data.source import read_rows
+from regard.files.read import read_rows
 from regard.metrics.resample import differences, intervals
 from regard.tasks.answer import Answer
 from regard.tasks.answered import AnswerTally

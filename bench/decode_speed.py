@@ -22,7 +22,7 @@ sys.path[:0] = [str(BENCH)]
 from train_speed import OURS, ask, machine  # noqa: E402
 
 import regard  # noqa: E402
-from regard.data.lines import lines  # noqa: E402
+from regard.files.lines import lines  # noqa: E402
 
 CASES = [(beam, batch) for beam in (1, 4) for batch in (64, 1)]
 ALONE = 100

@@ -13,11 +13,11 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from regard.data.dialogue import Turns
-from regard.data.source import Row, read_rows
+from regard.files.row import Row
 from regard.metrics.rouge import words
 from regard.metrics.text import bleu, counted_of_many, scored, signature
 from regard.metrics.variety import distinct
+from regard.tasks import DialogueConfig, task_rows
 
 ROLES = {"context": None, "reply": None}
 K1, B = 1.5, 0.75
@@ -48,11 +48,11 @@ class Nearest:
 
 def asked(file: str) -> list[Row]:
     """A row for each context, with all its replies."""
-    return [row for row in read_rows([file], ROLES, by=Turns()) if row.fields["references"]]
+    return [row for row in task_rows(DialogueConfig(), [file], ROLES) if row.cells["references"]]
 
 
 def last_turns(row: Row, turns: int) -> list[str]:
-    return words(" ".join(row.fields["context"].split("\n")[-turns:]))
+    return words(" ".join(row.cells["context"].split("\n")[-turns:]))
 
 
 def main() -> None:
@@ -63,8 +63,8 @@ def main() -> None:
     options = parser.parse_args()
     train, test = asked(options.train), asked(options.test)
     nearest = Nearest([last_turns(row, options.turns) for row in train])
-    said = [train[nearest(last_turns(row, options.turns))].fields["reply"] for row in test]
-    references = [row.fields["references"].split("\n") for row in test]
+    said = [train[nearest(last_turns(row, options.turns))].cells["reply"] for row in test]
+    references = [row.cells["references"].split("\n") for row in test]
     metric = bleu("13a")
     (score,) = scored(metric, np.sum(counted_of_many(metric, said, references), axis=0, keepdims=True))
     people = distinct([own[0] for own in references])

@@ -23,7 +23,7 @@ from decode_speed import campaign, tell  # noqa: E402
 from train_speed import OURS, ask, machine  # noqa: E402
 
 import regard  # noqa: E402
-from regard.data.lines import lines  # noqa: E402
+from regard.files.lines import lines  # noqa: E402
 
 GRID = [
     (1, "examples", 64),

@@ -33,11 +33,11 @@ sys.path[:0] = [str(BENCH)]
 from train_speed import OURS, PEERS, ask, install_peers, machine  # noqa: E402
 
 import regard  # noqa: E402
-from regard.corpus import Corpus  # noqa: E402
-from regard.data.marked import MARKS  # noqa: E402
-from regard.data.source import Row  # noqa: E402
+from regard.files.read import Row  # noqa: E402
 from regard.metrics.relation import Relations  # noqa: E402
 from regard.metrics.spans import span_counts, span_scores  # noqa: E402
+from regard.runs.corpus import Corpus  # noqa: E402
+from regard.text.marked import MARKS  # noqa: E402
 
 STEPS = 60
 """By the clock, of which the first few do not count."""
@@ -93,9 +93,9 @@ def settled(options: argparse.Namespace, seed: int) -> regard.Recipe:
 
 def plain(row: Row) -> dict[str, Any]:
     """As the peer is told it."""
-    if "tags" in row.fields:
-        return {"words": row.fields["text"].split(" "), "tags": row.fields["tags"].split(" ")}
-    return row.fields
+    if "tags" in row.cells:
+        return {"words": row.cells["text"].split(" "), "tags": row.cells["tags"].split(" ")}
+    return row.cells
 
 
 def rows_of(recipe: regard.Recipe) -> dict[str, list[dict[str, Any]]]:

@@ -57,7 +57,7 @@ def measure(folder: Path, jump: bool) -> dict[str, Any]:
     began = time.perf_counter()
     import regard
     from regard.data.batching import Place
-    from regard.run import prepare
+    from regard.runs.prepare import prepare
     from regard.training.events import Encoding, Step
 
     imported = time.perf_counter()

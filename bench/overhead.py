@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from regard.recipe import Recipe
-from regard.run import prepare
+from regard.runs.prepare import prepare
 from regard.training import loop
 from regard.training.events import Evaluated, Saved, Step
 

@@ -26,7 +26,7 @@ from statistics import fmean, stdev
 import torch
 
 import regard
-from regard.encoder import PART, read_encoder
+from regard.interop.encoder import PART, read_encoder
 from regard.tasks.classify import Classify
 
 BENCH = Path(__file__).resolve().parent

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from regard.data.sentences import sentences
+from regard.text.sentences import sentences
 
 Documents = Iterator[list[str]]
 HELD_BACK = {

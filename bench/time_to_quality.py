@@ -71,7 +71,7 @@ def alone(options: argparse.Namespace) -> None:
     """In a process of its own: train until the score is reached, a line of JSON for every validation."""
     began = time.perf_counter()
     from regard.recipe import Recipe
-    from regard.run import prepare as prepared
+    from regard.runs.prepare import prepare as prepared
     from regard.training.events import Evaluated
 
     train, valid = (

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from regard.data.vocabulary import TokenizerConfig
 from regard.decode import DecodeConfig
 from regard.layers.block import BlockConfig
 from regard.models import (
@@ -46,6 +45,7 @@ from regard.tasks import (
 from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
+from regard.text.vocabulary import TokenizerConfig
 from regard.training.config import TrainConfig
 
 PAGE = Path(__file__).with_name("recipe.md")

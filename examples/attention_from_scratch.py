@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.attention import Additive, Attention, Trace, attend, causal, padding, tapped
-from regard.data.source import read_rows
+from regard.files.read import read_rows
 
 torch.manual_seed(0)
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300
@@ -36,7 +36,7 @@ print("largest difference:", float((by_loops(q, k, v) - fused).abs().max()))
 
 # %% In a model of your own: words, one attention that pools them, one map to two classes
 roles = {"text": 2, "label": 1}
-reviews = [row.fields for row in read_rows(["regard:mr_sentence_polarity/train.tsv.gz"], roles)]
+reviews = [row.cells for row in read_rows(["regard:mr_sentence_polarity/train.tsv.gz"], roles)]
 counts = Counter(word for review in reviews for word in review["text"].split())
 ids = {word: number for number, (word, _) in enumerate(counts.most_common(5000), 1)}
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import regard
-from regard.data.source import read_rows
+from regard.files.read import read_rows
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 folder = Path(tempfile.mkdtemp(prefix="regard-"))
@@ -21,7 +21,7 @@ roles = {"source": 2, "target": 1}
 
 for split, n_rows in (("train", 4000), ("valid", 100), ("test", 100)):
     rows = read_rows([f"regard:tatoeba_cmn_eng/{split}.tsv.gz"], roles)
-    short = [row.fields for row, _ in zip(rows, range(n_rows), strict=False)]  # lines run from short to long
+    short = [row.cells for row, _ in zip(rows, range(n_rows), strict=False)]  # lines run from short to long
     text = "".join(f"{fields['source']}\t{fields['target']}\n" for fields in short)
     (folder / f"{split}.tsv.gz").write_bytes(gzip.compress(text.encode()))
 

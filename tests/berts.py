@@ -9,7 +9,7 @@ import torch
 import transformers
 
 import regard
-from regard.run import prepare
+from regard.runs.prepare import prepare
 from tiny import WORDS
 
 LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from export.made import asked, labeller, reader, texts, translator
-from regard.export import export
+from interop.made import asked, labeller, reader, texts, translator
+from regard.interop.export import export
 from tiny import ENCODERS, answerer, classifier, relater, rnn, tagger, transformer
 
 SMALL = {"n_encoder_layers": 1, "n_decoder_layers": 1}

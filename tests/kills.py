@@ -29,7 +29,7 @@ import torch._dynamo  # the first optimiser loads it: here once, not for seconds
 
 from regard import durable
 from regard.recipe import Recipe
-from regard.run import is_finished, prepare
+from regard.runs.prepare import is_finished, prepare
 from regard.training import checkpoint, loop
 from regard.training.stopping import Interrupted, Stop
 from small_runs import SIZES, write_recipe

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 import regard
-from regard.api import Trained
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
+from regard.api.trained import Trained
+from regard.files.row import Row
 from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,
@@ -29,6 +28,7 @@ from regard.models import (
     TransformerConfig,
 )
 from regard.tasks import Classify, ClassifyConfig, Tag, TagConfig, Translate, TranslateConfig
+from regard.text.tokenizer import EOS
 
 TAGS = ("B-LOC", "B-ORG", "B-PER", "I-LOC", "I-ORG", "I-PER", "O")
 DIMS = Dims(source_vocab=17, target_vocab=19, classes=5, tags=TAGS)

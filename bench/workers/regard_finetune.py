@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import regard
-from regard.run import prepare
+from regard.runs.prepare import prepare
 from regard.training.events import Step
 
 WARM_UP = 5

@@ -27,15 +27,15 @@ from model import (
 from stopwatch import Stopwatch, arguments
 
 from regard.data.examples import Examples
-from regard.data.source import read_rows
-from regard.data.tokenizer import Tokenizer
-from regard.data.vocabulary import SPECIALS
-from regard.machine import keep_freed_memory
+from regard.files.read import read_rows
 from regard.models import RNNConfig, TransformerConfig
 from regard.tasks.translate import Translate, TranslateConfig
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import SPECIALS
 from regard.training.config import TrainConfig
 from regard.training.events import Step
 from regard.training.loop import Training, run
+from regard.training.machine import keep_freed_memory
 
 NEVER = 10**9
 MODELS: dict[str, TransformerConfig | RNNConfig] = {

@@ -31,7 +31,7 @@ class Old:
         "Interrupted": (".training.stopping",),
         "import_folder": (".importing",),
     }
-    """Where that is which the package itself does not hand out; of several modules, the first that is there."""
+    """Where that is which the package does not hand out itself; of several modules, the first that is there."""
 
     def fetched(self, name: str) -> Any:
         """What a module of regard holds."""

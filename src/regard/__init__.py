@@ -12,22 +12,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.api import Evaluation, Trained, load, train
-    from regard.embed import Embedder
+    from regard.api.embed import Embedder
+    from regard.api.relate import Relations
+    from regard.api.trained import Evaluation, Trained, load, train
     from regard.recipe import Recipe
-    from regard.relate import Relations
 
 __version__ = "0.1.0"
 __all__ = ["Embedder", "Evaluation", "Recipe", "Relations", "Trained", "__version__", "load", "train"]
 
 _HOMES = {
-    "Embedder": "regard.embed",
-    "Evaluation": "regard.api",
+    "Embedder": "regard.api.embed",
+    "Evaluation": "regard.api.trained",
     "Recipe": "regard.recipe",
-    "Relations": "regard.relate",
-    "Trained": "regard.api",
-    "load": "regard.api",
-    "train": "regard.api",
+    "Relations": "regard.api.relate",
+    "Trained": "regard.api.trained",
+    "load": "regard.api.trained",
+    "train": "regard.api.trained",
 }
 
 

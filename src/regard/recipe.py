@@ -12,13 +12,13 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from pydantic_core import ErrorDetails
 
 from regard.config import Config, said
-from regard.data.columns import Column, named_like
-from regard.data.formats import file_format
-from regard.data.source import first_cells
 from regard.errors import RecipeError, did_you_mean, shown
+from regard.files.columns import Column, named_like
+from regard.files.formats import file_format
+from regard.files.read import first_cells
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
 from regard.models.outline import places
-from regard.tasks import TASKS, TaskConfig, longest
+from regard.tasks import TASKS, TaskConfig
 from regard.training.config import TrainConfig
 
 MAX_BYTES = 1_000_000
@@ -106,7 +106,7 @@ class Recipe(Config):
             raise ValueError(
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
             )
-        most, needed = places(self.model), longest(self.task, self.model)
+        most, needed = places(self.model), self.task.longest(self.model)
         if self._told_elsewhere("max_positions"):
             most = None
         if most is not None and most <= needed:

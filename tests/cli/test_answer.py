@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.corpus import Corpus
+from regard.runs.corpus import Corpus
 from small_runs import Call
 from tiny import asked
 

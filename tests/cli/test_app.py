@@ -59,7 +59,7 @@ def test_a_fault_of_the_user_is_one_sentence(call: Call, monkeypatch: pytest.Mon
     def fail(folder: Path) -> None:
         raise RegardError("it is [bold]broken[/bold] \x1b[31mhere\x1b[0m " + "and long " * 30 + "so there")
 
-    monkeypatch.setattr("regard.describe.describe", fail)
+    monkeypatch.setattr("regard.runs.describe.describe", fail)
     result = call("info", "x")
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -69,7 +69,7 @@ def test_a_fault_of_the_user_is_one_sentence(call: Call, monkeypatch: pytest.Mon
 
 
 def test_a_fault_of_ours_is_not_hidden(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.describe.describe", lambda folder: 1 / 0)
+    monkeypatch.setattr("regard.runs.describe.describe", lambda folder: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         call("info", "x")
 
@@ -78,6 +78,6 @@ def test_interrupted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(folder: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("regard.describe.describe", stop)
+    monkeypatch.setattr("regard.runs.describe.describe", stop)
     result = call("info", "x")
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")

@@ -9,7 +9,7 @@ from small_runs import CLASSIFY, Call, write_recipe
 
 @pytest.fixture(autouse=True)
 def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.doctor.cost.BUDGET", 0.0)
+    monkeypatch.setattr("regard.check.cost.BUDGET", 0.0)
 
 
 def test_good_data(call: Call, recipe: Path, home: Path) -> None:

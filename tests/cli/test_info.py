@@ -3,7 +3,7 @@ import shutil
 from pathlib import Path
 
 from regard.recipe import Recipe
-from regard.run import prepare
+from regard.runs.prepare import prepare
 from regard.training.events import Saved
 from small_runs import Call
 

@@ -92,7 +92,7 @@ ESTIMATED = {
 def test_it_knows_about_how_many_steps_an_epoch_has(
     call: Call, home: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[Random], object]
 ) -> None:
-    monkeypatch.setattr("regard.doctor.cost.BUDGET", 0.0)
+    monkeypatch.setattr("regard.check.cost.BUDGET", 0.0)
     (home / "train.jsonl").write_text(many(made), "utf-8")
     assert call("init", "train.jsonl").exit_code == 0
     (told,) = re.findall(r"an epoch is about ([\d,]+)", (home / "recipe.toml").read_text("utf-8"))

@@ -15,7 +15,7 @@ from rich.console import Console
 import regard
 from regard.cli import console
 from regard.cli.answers import _answers, _write
-from regard.data.source import Row
+from regard.files.row import Row
 from regard.tasks.pair import Written
 from small_runs import Call
 from tiny import continuing

@@ -60,7 +60,7 @@ def test_interrupted(
     def stop(*arguments: Any, **settings: Any) -> None:
         raise Interrupted(signum)
 
-    monkeypatch.setattr("regard.api.train", stop)
+    monkeypatch.setattr("regard.api.trained.train", stop)
     result = call("train", recipe)
     assert result.exit_code == 128 + signum
     assert result.stderr == "interrupted; the same command goes on from here\n"

@@ -9,21 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data import examples
+from regard.data import examples, splits
 from regard.data.examples import (
     ADDED,
     Examples,
     Kept,
-    before_end,
     held_out,
-    without_end,
-    without_every,
     write,
 )
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
+from regard.data.splits import End, Every
 from regard.errors import DataError
+from regard.files.row import Row
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
+from regard.text.tokenizer import Tokenizer
 
 WORDS = ["the", "heath", "the", "grove", "a", "mile", "of", "moss", "and", "stone", "under", "rain"]
 
@@ -121,7 +119,7 @@ def test_a_large_number_takes_more_room_from_the_row_on_that_has_it(
 def test_some_rows_are_held_out(task: Any, tmp_path: Path) -> None:
     heard: list[int] = []
     kept_back: list[Row] = []
-    given = without_every(20, rows(120), kept_back)
+    given = Every().split(20, rows(120), kept_back)
     write(task, given, tmp_path / "cache", name="data", kept_back=kept_back, tick=heard.append)
     found = Examples.open(task, tmp_path / "cache")
     assert held_out(tmp_path / "cache") == rows(120)[19::20]
@@ -172,19 +170,19 @@ def test_of_a_text_the_end_is_kept_back(monkeypatch: pytest.MonkeyPatch) -> None
         Row({"text": part}, "a.txt", number) for number, part in enumerate(("abcde\n", "fghijklm\n", "no"))
     ]
     kept_back: list[Row] = []
-    learnt = list(without_end(before_end(text), text, kept_back))
-    assert [row.fields["text"] for row in learnt] == ["abcde\n", "fghijklm\n", "n"]
-    assert [row.fields["text"] for row in kept_back] == ["o"]
-    monkeypatch.setattr(examples, "END", 2)
+    learnt = list(End().split(End().border(text), text, kept_back))
+    assert [row.cells["text"] for row in learnt] == ["abcde\n", "fghijklm\n", "n"]
+    assert [row.cells["text"] for row in kept_back] == ["o"]
+    monkeypatch.setattr(splits, "END", 2)
     kept_back.clear()
-    learnt = list(without_end(before_end(text), text, kept_back))
-    assert [row.fields["text"] for row in learnt] == ["abcde\n", "fgh"]
-    assert [(row.fields["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]
+    learnt = list(End().split(End().border(text), text, kept_back))
+    assert [row.cells["text"] for row in learnt] == ["abcde\n", "fgh"]
+    assert [(row.cells["text"], row.line) for row in kept_back] == [("ijklm\n", 1), ("no", 2)]
 
 
 def test_rows_that_belong_together_are_held_out_together() -> None:
     kept_back: list[Row] = []
     given = [Row({"context": f"c{n // 3}", "question": str(n)}, "x", n) for n in range(14)]
-    left = list(without_every(2, given, kept_back, "context"))
+    left = list(Every(together="context").split(2, given, kept_back))
     assert [row.line for row in kept_back] == [3, 4, 5, 9, 10, 11]
     assert [row.line for row in left] == [0, 1, 2, 6, 7, 8, 12, 13]

@@ -10,12 +10,12 @@ import pytest
 
 from regard.data.batching import START, Order
 from regard.data.examples import Examples, write
-from regard.data.layout import layout, scored
-from regard.data.packed import Packed, refuse_short
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
+from regard.data.layout import scored
+from regard.data.packed import Packed
 from regard.errors import DataError
+from regard.files.row import Row
 from regard.tasks import Classify, LanguageModel, LanguageModelConfig
+from regard.text.tokenizer import EOS
 
 BLOCK = 7
 TEXTS = ["In the middle of the\n", "journey", "of our life", "", "I found myself within a dark\n", "wood"]
@@ -55,7 +55,7 @@ def test_every_token_is_foretold_once_an_epoch(task: LanguageModel, seed: int) -
 
 def test_an_epoch_is_a_function_of_seed_and_number(task: LanguageModel, tmp_path: Path) -> None:
     write(task, ROWS, tmp_path / "cache", name="text")
-    opened: Any = layout(task).open(task, tmp_path / "cache")
+    opened: Any = task.layout.open(task, tmp_path / "cache")
     assert isinstance(opened, Packed)
     made = Packed.of(task, ROWS)
     for epoch in (4, 2, 4):
@@ -81,7 +81,7 @@ def test_what_is_scored_is_all_of_it_in_order(task: LanguageModel) -> None:
 
 
 def test_who_has_no_blocks_has_rows() -> None:
-    assert layout(Classify) is Examples  # type: ignore[arg-type]
+    assert Classify.layout is Examples
 
 
 def test_nothing_to_score_is_said(task: LanguageModel) -> None:
@@ -94,4 +94,4 @@ def test_a_text_shorter_than_a_block_is_refused(task: LanguageModel) -> None:
     with pytest.raises(
         DataError, match=r"a\.txt: holds 5 pieces to learn from, a block has 7; give more text"
     ):
-        refuse_short(packed, "a.txt")
+        packed.refuse_unfit("a.txt")

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.documents import documents
-from regard.data.examples import closes, without_every, write
-from regard.data.layout import layout, refuse_unfit, scored
+from regard.data.examples import write
+from regard.data.layout import scored
 from regard.data.paired import Paired
-from regard.data.source import Row
+from regard.data.splits import Every, closes
 from regard.errors import DataError
+from regard.files.documents import documents
+from regard.files.row import Row
 from regard.tasks import Pretrain, PretrainConfig
 from regard.tasks.masked import DOES_NOT, FOLLOWS, NO_PAIR, Masked
 
@@ -111,7 +112,7 @@ def test_every_sentence_is_read_and_every_document_lends(task: Pretrain) -> None
 
 def test_an_example_is_a_function_of_seed_epoch_and_number(task: Pretrain, tmp_path: Path) -> None:
     write(task, ROWS, tmp_path / "cache", name="text")
-    opened: Any = layout(task).open(task, tmp_path / "cache")
+    opened: Any = task.layout.open(task, tmp_path / "cache")
     assert isinstance(opened, Paired)
     made = Paired.of(task, ROWS)
     for i in (31, 0, 17, 31):
@@ -126,7 +127,7 @@ def test_an_example_is_a_function_of_seed_epoch_and_number(task: Pretrain, tmp_p
 
 def test_a_document_in_parts_is_one(task: Pretrain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences of the next part follow; those of another part are never those of another document."""
-    monkeypatch.setattr("regard.data.documents.PART", 50)
+    monkeypatch.setattr("regard.files.documents.PART", 50)
     lines = [line for own in corpus() for line in (*own, "")]
     rows = [Row({"text": part}, "a.txt", line) for line, part in documents(lines, "paragraphs")]
     assert len(rows) > 2 * N_DOCUMENTS
@@ -144,8 +145,8 @@ def test_a_document_in_parts_is_one(task: Pretrain, monkeypatch: pytest.MonkeyPa
 def test_parts_are_held_out_together() -> None:
     rows = [Row({"text": text}, "a", 1) for text in ("a\n", "a", "b", "c\n", "c\n", "c", "d", "e", "f")]
     kept: list[Row] = []
-    left = list(without_every(3, rows, kept))
-    assert [row.fields["text"] for row in kept] == ["c\n", "c\n", "c", "f"]
+    left = list(Every().split(3, rows, kept))
+    assert [row.cells["text"] for row in kept] == ["c\n", "c\n", "c", "f"]
     assert len(left) == 5
 
 
@@ -180,12 +181,12 @@ def test_sentences_of_another_document_that_never_fit_are_cut(task: Pretrain) ->
 
 def test_what_has_no_next_or_no_other_is_refused(task: Pretrain) -> None:
     with pytest.raises(DataError, match=r"a\.txt: holds 1 document, so no sentence can come from another"):
-        refuse_unfit(Paired.of(task, ROWS[:1]), "a.txt")
+        Paired.of(task, ROWS[:1]).refuse_unfit("a.txt")
     alone = [Row({"text": "go go"}, "a.txt", n) for n in range(5)]
     with pytest.raises(
         DataError, match=r"every document has only one sentence, .*task\.sentences = \"marks\""
     ):
-        refuse_unfit(Paired.of(task, alone), "a.txt")
+        Paired.of(task, alone).refuse_unfit("a.txt")
     with pytest.raises(DataError, match="valid: holds no text"):
         scored(task, [Row({"text": ""}, "a.txt", 1)], "valid")
-    refuse_unfit(Paired.of(task, ROWS), "a.txt")
+    Paired.of(task, ROWS).refuse_unfit("a.txt")

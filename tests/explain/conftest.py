@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page
 
 from pages import watch
-from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust
+from regard.explain.explanation import AttentionMap, Explanation, Trust
+from regard.fields.axis import Axis
 
 SOURCE = ("我", "昨天", "在", "河", "边", "看见", "了", "一", "只", "白鹭", "。", "</s>")
 TARGET = ("Yesterday", "I", "saw", "an", "egr", "et", "by", "the", "river", ".", "</s>")

@@ -13,8 +13,9 @@ import pytest
 from playwright.sync_api import Download, Page, expect
 
 from hostile_texts import HOSTILE as ALL_HOSTILE
-from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust
+from regard.explain.explanation import AttentionMap, Explanation, Trust
 from regard.explain.legible import visible
+from regard.fields.axis import Axis
 
 
 def chosen(page: Page) -> str:

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from regard.errors import RegardError
-from regard.explain.explanation import NOTEBOOK_LIMIT, AttentionMap, Axis, Trust
+from regard.explain.explanation import NOTEBOOK_LIMIT, AttentionMap, Trust
+from regard.fields.axis import Axis
 
 
 def test_head_none_is_the_mean_over_heads(translation):

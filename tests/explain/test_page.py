@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.explain.assets import STRINGS, asset
-from regard.explain.explanation import AttentionMap, Axis, Explanation
+from regard.explain.explanation import AttentionMap, Explanation
 from regard.explain.page import SCRIPTS
+from regard.fields.axis import Axis
 
 SINKS = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "DOMParser")
 

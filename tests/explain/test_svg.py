@@ -9,9 +9,10 @@ import pytest
 
 from regard.explain.assets import CAVEAT
 from regard.explain.colour import SEQUENTIAL, full_tone, shade
-from regard.explain.explanation import AttentionMap, Axis, Explanation
+from regard.explain.explanation import AttentionMap, Explanation
 from regard.explain.positions import heatmap_svg
 from regard.explain.vector import png
+from regard.fields.axis import Axis
 
 NS = "{http://www.w3.org/2000/svg}"
 

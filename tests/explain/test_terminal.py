@@ -6,8 +6,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.explain.assets import CAVEAT
-from regard.explain.explanation import Axis, Explanation
+from regard.explain.explanation import Explanation
 from regard.explain.terminal import render
+from regard.fields.axis import Axis
 
 
 def printed(explanation: Explanation, width: int, *, colour: bool = False) -> str:

@@ -28,7 +28,7 @@ from regard.models import (
     TransformerConfig,
 )
 from regard.models.relater import N_MARKS
-from regard.store import load_model, save_model
+from regard.runs.store import load_model, save_model
 from regard.tasks import (
     Answer,
     AnswerConfig,

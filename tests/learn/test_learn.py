@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import regard
-from regard.api import Trained
+from regard.api.trained import Trained
 from regard.errors import RecipeError
 from tiny import PLANTED, mirrored, named, planted
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.models.dims import Dims
 from regard.models.hmm import HMM, HMMConfig
-from regard.tags import may_follow, scheme
+from regard.text.tags import may_follow, scheme
 
 C, V = 3, 5
 LENGTHS = (4, 1, 3)

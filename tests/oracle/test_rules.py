@@ -13,17 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oracle.chain import BEGIN, CONTENT, END, MAX_LENGTH, Chain, Next, all_sequences, plain_beam, same
-from regard.decode import (
-    Draw,
-    Hypothesis,
-    Listener,
-    Phrases,
-    Required,
-    Rules,
-    beam,
-    contains,
-    walk,
-)
+from regard.decode import Draw, Hypothesis, Listener, Phrases, Required, Rules, beam, contains, walk
 from regard.decode.walk import likeliest
 
 V = 7

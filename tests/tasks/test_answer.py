@@ -10,15 +10,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from regard.data import squad
-from regard.data.source import Row, rows_of
-from regard.data.tokenizer import EOS, Tokenizer
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.explain.replay import explain
+from regard.files.row import Row, rows_of
 from regard.tasks import Answer, AnswerConfig
 from regard.tasks.answered import AnswerTally
 from regard.tasks.questions import context_windows, piece_places
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS, Tokenizer
 from tiny import answerer, stirred
 
 CONTEXT = "the fog  lies on the Rhine , the heron stands in the fog"
@@ -94,7 +93,7 @@ def test_the_answer_is_the_best_of_all_windows_in_characters_of_the_text(task: A
     together = task.predict(model, task.collate(task.encode(rows)))
     assert [answer.text for answer in together] == ["stands in", "stands in", "fog"]
     for one, answer in zip(rows, together, strict=True):
-        assert one.fields["context"][answer.start : answer.end] == answer.text
+        assert one.cells["context"][answer.start : answer.end] == answer.text
         (alone,) = task.predict(model, task.collate(task.encode([one])))
         assert replace(alone, probability=0) == replace(answer, probability=0)
         assert alone.probability == pytest.approx(answer.probability)
@@ -189,8 +188,8 @@ def test_a_long_question_is_cut_and_said(task: Answer) -> None:
 
 def test_all_references_count(task: Answer) -> None:
     model = Pointing(task, {"fog": 4}, {"lies": 4})
-    fields = {squad.PLACES: "21:26 4:13"}
-    (example,) = task.encode([row("what", answer="Rhine", **fields)])
+    answers = [{"text": "Rhine", "answer_start": 21}, {"text": "fog  lies", "answer_start": 4}]
+    (example,) = task.encode([row("what", answer=answers)])
     tally = task.measure(model, task.collate([example]), thorough=True)
     assert tally.right == [("Rhine", "fog  lies")]
     assert tally.metrics() == {"f1": 100.0, "em": 100.0}
@@ -242,7 +241,7 @@ def test_a_long_window_is_measured_around_its_answer() -> None:
     context = "fog " * 100 + "Rhine" + " heron" * 150
     (example,) = task.encode([row("where is it", context)])
     (answer,) = task.predict(model, task.collate([example]))
-    near = task.grounds(example, answer)["near"].labels
+    near = task.axes(example, answer).by_name["near"].labels
     assert len(near) == 128
     assert near[:3] == ("where", "is", "it")
     assert near.count("Rhine") == 1

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.data.source import Row
-from regard.data.tokenizer import EOS, PAD
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.files.row import Row
 from regard.models import Dims
 from regard.tasks import Classify, ClassifyConfig
 from regard.tasks.labelled import LabelTally
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS, PAD
 from tiny import classifier, stirred
 
 LINES = [

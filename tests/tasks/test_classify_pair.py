@@ -12,12 +12,12 @@ import torch
 
 import regard
 from berts import their_tokenizer, written
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
-from regard.importing import import_folder
+from regard.files.row import Row
+from regard.interop.importing import import_folder
 from regard.tasks import ClassifyPair, ClassifyPairConfig
 from regard.tasks.labelled import shortened
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS
 from tiny import classifier, stirred
 
 LINES = [("a man sleeps", "he is awake", "no"), ("a man sleeps", "he rests", "yes")]
@@ -140,7 +140,7 @@ def test_the_axis_names_both() -> None:
     model = stirred(classifier("rnn").build(task.dims))
     (example,) = task.encode([row("a man sleeps", "he is awake he is awake awake")])
     (answer,) = task.predict(model, task.collate([example]))
-    shown = task.grounds(example, answer)["text"].labels
+    shown = task.axes(example, answer).by_name["text"].labels
     assert len(shown) == len(example.tokens)
     end = task.tokenizer.pieces([EOS])[0]
     assert shown == ("a", "man", "sleeps", end, "he", "is", "awake", "he", "is", end)

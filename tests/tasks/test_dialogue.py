@@ -7,16 +7,16 @@ import torch
 from sacrebleu import corpus_bleu
 from torch.nn import functional as F
 
-from regard.api import Evaluation
-from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS
+from regard.api.trained import Evaluation
 from regard.errors import RecipeError
+from regard.files.row import Row
 from regard.metrics.resample import intervals
 from regard.metrics.variety import distinct
 from regard.recipe import Recipe
 from regard.tasks import Dialogue, DialogueConfig
 from regard.tasks.reply import ReplyTally
 from regard.tasks.stream import joined
+from regard.text.tokenizer import BOS, EOS
 from tiny import TOKENIZER, WORDS, gpt, rnn, stirred, transformer
 
 MODELS: dict[str, Any] = {

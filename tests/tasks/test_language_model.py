@@ -9,19 +9,19 @@ import torch
 from torch.nn import functional as F
 
 from gpt2s import END, vocabulary
-from regard.data.bytelevel import assembled
 from regard.data.packed import Packed
-from regard.data.source import Row, rows_of
-from regard.data.tokenizer import EOS, Tokenizer
 from regard.decode import Hypothesis, contains
 from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
+from regard.files.row import Row, rows_of
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.stretch import BlockTally
 from regard.tasks.task import evaluating
+from regard.text.bytelevel import assembled
+from regard.text.tokenizer import EOS, Tokenizer
 from regard.training.evaluate import evaluate
 from tiny import gpt, stirred
 
@@ -78,13 +78,13 @@ def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
     assert metrics["perplexity"] == pytest.approx(math.exp(nats / n_tokens), rel=1e-4)
     assert metrics["probability"] == pytest.approx(100 / metrics["perplexity"])
     assert metrics["bits_per_char"] == pytest.approx(nats / math.log(2) / len(MEASURED), rel=1e-5)
-    assert list(metrics)[1] == task.metric, "the one that decides comes first after the loss"
+    assert list(metrics)[1] == task.metric.name, "the one that decides comes first after the loss"
 
 
 def test_blocks_of_another_vocabulary_are_other_blocks() -> None:
     """Though each has as many characters, some of which one of the two does not know."""
     task = fitted()
-    other = LanguageModel.fit(task.config, [replace(ROWS[0], fields={"text": "the grey heron stands"})])
+    other = LanguageModel.fit(task.config, [replace(ROWS[0], cells={"text": "the grey heron stands"})])
     tallies = [
         evaluate(own, model_for(own), Packed.of(own, ROWS), CPU, thorough=True)[1] for own in (task, other)
     ]
@@ -161,7 +161,7 @@ def test_a_gpt2s_own_marks_are_used() -> None:
     shown = BeamTree.of(tree, task.tokenizer, "gpt", "the fog", "beam=2")
     assert all(one.piece == END for one in shown.answers)
     (found,) = answer(task, model, "the fog")
-    assert task.grounds(example, found)["context"].labels[0] == END
+    assert task.axes(example, found).by_name["context"].labels[0] == END
 
 
 @pytest.mark.parametrize("decode", [{"beam": 3, "no_repeat": 1}, {"top_k": 40}], ids=str)
@@ -279,15 +279,15 @@ def test_leaving_a_piece_out_is_reading_the_text_without_it() -> None:
                 assert told == pytest.approx(float(expected), abs=1e-5)
 
 
-def test_grounds_name_what_maps_are_between() -> None:
+def test_axes_name_what_maps_are_between() -> None:
     task = fitted(documents="lines").searching(beam=1, max_length=3, min_length=3, prefix="\n")
     (example,) = task.encode(rows_of(["fog"], "text"))
     (found,) = answer(task, model_for(task), "fog")
-    grounds = task.grounds(example, found)
-    assert grounds["context"].labels[:5] == ("</s>", "f", "o", "g", "⏎")
-    assert grounds["next"].labels[0] == "⏎"
-    assert (len(grounds["context"].labels), len(grounds["next"].labels)) == (6, 3)
-    assert task.site_grounds("stack.layers.1.self") == (
+    axes = task.axes(example, found).by_name
+    assert axes["context"].labels[:5] == ("</s>", "f", "o", "g", "⏎")
+    assert axes["next"].labels[0] == "⏎"
+    assert (len(axes["context"].labels), len(axes["next"].labels)) == (6, 3)
+    assert task.axes(example, found).site("stack.layers.1.self") == (
         "layer 2: what comes next → the text so far",
         "next",
         "context",

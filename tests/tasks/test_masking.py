@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from regard.data.paired import Paired
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
+from regard.files.row import Row
 from regard.tasks import Pretrain, PretrainConfig
 from regard.tasks.masked import MaskedTally
 from regard.tasks.masking import Masking
+from regard.text.tokenizer import Tokenizer
 from regard.training.evaluate import evaluate
 from tiny import to_pretrain
 

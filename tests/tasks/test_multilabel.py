@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional as F
 
 from regard.data.examples import Examples
-from regard.data.source import Row
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.fields.labels import Labels
+from regard.files.row import Row
 from regard.models import Dims
 from regard.tasks import Multilabel, MultilabelConfig
-from regard.tasks.multilabel import several
 from regard.tasks.multilabelled import LabelsTally
 from regard.tasks.task import evaluating
 from tiny import classifier, stirred
@@ -53,7 +53,7 @@ def task() -> Multilabel:
     ],
 )
 def test_cells(cell: str, separator: str, found: tuple[str, ...]) -> None:
-    assert several(cell, separator) == found
+    assert Labels(separator).parse(cell) == found
 
 
 def test_a_batch_says_yes_or_no_to_each_label(task: Multilabel) -> None:
@@ -132,7 +132,7 @@ def test_a_replay_tells_the_answer_as_a_whole(task: Multilabel) -> None:
     assert told_1T.exp().item() == pytest.approx(answer.probability, rel=1e-4)
     assert left_B1.shape == (4, 1)
     torch.testing.assert_close(left_B1[2:3], alone_11)
-    assert task.grounds(example, answer)["labels"].labels == (answer.text or "(none)",)
+    assert task.axes(example, answer).by_name["labels"].labels == (answer.text or "(none)",)
 
 
 def test_tallies_add_up_and_score() -> None:

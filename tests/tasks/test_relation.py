@@ -8,17 +8,17 @@ import torch
 from torch import Tensor, nn
 
 from berts import PIECES, their_tokenizer, written
-from regard.begin import begin
-from regard.data.marked import MARKS
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
-from regard.encoder import read_encoder
 from regard.errors import DataError, RecipeError
+from regard.files.row import Row
+from regard.interop.encoder import read_encoder
+from regard.interop.pretrained import begin
 from regard.models import Dims, Relater, RelaterConfig
 from regard.models.relater import N_MARKS
 from regard.tasks import Relation, RelationConfig
 from regard.tasks.relation import RelationTally
 from regard.tasks.task import evaluating
+from regard.text.marked import MARKS
+from regard.text.tokenizer import EOS
 from tiny import relater, stirred
 
 LINES = [
@@ -57,7 +57,7 @@ def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:
     model: nn.Module = stirred(relater("rnn").build(task.dims))
     with evaluating(model):
         (prediction,) = task.predict(model, task.collate([example]))
-    shown = task.grounds(example, prediction)["text"].labels
+    shown = task.axes(example, prediction).by_name["text"].labels
     assert len(shown) == len(example.tokens)
     assert all(shown)
     assert shown[shown.index("</e1>") + 1] == "␣"
@@ -186,9 +186,9 @@ def test_leaving_out_leaves_the_marks(task: Relation) -> None:
             told[0].item(), abs=1e-5
         )
         (picture,) = task.pictures(model, forced)
-    grounds = task.grounds(example, prediction)
-    assert grounds["text"].labels == ("<e1>", "fog", "</e1>", "in", "<e2>", "river", "</e2>", "</s>")
-    assert picture.weights_QK.shape == (1, len(grounds["labels"].labels))
+    axes = task.axes(example, prediction).by_name
+    assert axes["text"].labels == ("<e1>", "fog", "</e1>", "in", "<e2>", "river", "</e2>", "</s>")
+    assert picture.weights_QK.shape == (1, len(axes["labels"].labels))
     torch.testing.assert_close(picture.weights_QK.sum(), torch.tensor(1.0))
 
 

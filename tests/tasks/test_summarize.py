@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from regard.data.source import Row
-from regard.data.tokenizer import EOS
+from regard.files.row import Row
 from regard.metrics.resample import intervals
 from regard.metrics.rouge import rouge
 from regard.tasks import Summarize, SummarizeConfig
 from regard.tasks.summarize import SummaryTally
+from regard.text.tokenizer import EOS
 from tiny import TOKENIZER, WORDS, rnn, stirred
 
 

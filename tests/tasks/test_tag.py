@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from regard.data.source import Row
-from regard.data.tokenizer import EOS, UNK
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.files.row import Row
 from regard.models import Dims, Tagger
 from regard.tasks import Tag, TagConfig
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import EOS, UNK
 from regard.training.evaluate import evaluate
 from tiny import stirred, tagger
 
@@ -49,10 +49,10 @@ def task() -> Tag:
 def test_tags_are_sorted_and_their_scheme_decides_the_metric(task: Tag) -> None:
     assert task.names == ("B-LOC", "B-PER", "I-PER", "O")
     assert fitted(LINES[::-1]).names == task.names
-    assert (task.scheme, task.metric) == ("BIO", "f1")
+    assert (task.scheme, task.metric.name) == ("BIO", "f1")
     assert task.dims == Dims(source_vocab=len(task.tokenizer), tags=task.names)
     spoken = fitted([("she lives", "PRON VERB")])
-    assert (spoken.scheme, spoken.metric) == (None, "accuracy")
+    assert (spoken.scheme, spoken.metric.name) == (None, "accuracy")
 
 
 def test_a_word_is_its_first_piece() -> None:
@@ -197,23 +197,23 @@ def test_a_replay_tells_what_was_predicted(task: Tag) -> None:
         torch.testing.assert_close(task.replay(model, without), torch.cat(each))
 
 
-def test_pictures_have_the_grounds_they_name(task: Tag) -> None:
+def test_pictures_have_the_axes_they_name(task: Tag) -> None:
     model = model_for(task)
     (example,) = task.encode([row("Anna lives in Rome and " * 3)])
     with evaluating(model):
         (prediction,) = task.predict(model, task.collate([example]))
-        grounds = task.grounds(example, prediction)
+        axes = task.axes(example, prediction).by_name
         pictures = task.pictures(model, task.force(example, prediction))
     assert [picture.site for picture in pictures] == ["marginals", "transitions"]
     for picture in pictures:
-        shape = len(grounds[picture.rows].labels), len(grounds[picture.columns].labels)
+        shape = len(axes[picture.rows].labels), len(axes[picture.columns].labels)
         assert picture.weights_QK.shape == shape
         torch.testing.assert_close(picture.weights_QK.sum(1), torch.ones(shape[0]))
     dead_end = model_for(fitted([("张 三", "B-NAME E-NAME"), ("李", "B-ORG")]))
     steps_CC = dead_end.transitions()
     assert steps_CC is not None
     assert steps_CC.sum(1).tolist() == pytest.approx([1, 0, 1]), "nothing may follow B-ORG here"
-    assert grounds["text"].labels == ("Anna", "lives", "in", "Rome", "and", "Anna", "lives", "in", "</s>")
+    assert axes["text"].labels == ("Anna", "lives", "in", "Rome", "and", "Anna", "lives", "in", "</s>")
 
 
 def test_tallies_add_up_and_score() -> None:

@@ -8,14 +8,14 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional as F
 
-from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS, PAD, UNK
 from regard.decode import contains
 from regard.errors import CheckpointError, RecipeError
+from regard.files.row import Row
 from regard.models import Dims
 from regard.tasks import Translate, TranslateConfig
 from regard.tasks.pair import Pair
 from regard.tasks.task import evaluating
+from regard.text.tokenizer import BOS, EOS, PAD, UNK
 from tiny import endless, rnn, stirred, transformer
 
 LINES = [

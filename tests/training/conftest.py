@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.data.examples import Examples
-from regard.data.source import read_rows
+from regard.files.read import read_rows
 from regard.tasks import Translate, TranslateConfig
 from regard.training.config import TrainConfig
 from regard.training.state import Training

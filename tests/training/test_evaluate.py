@@ -39,7 +39,7 @@ def test_the_scores_are_those_of_the_predictions(training: Training) -> None:
     metrics, tally = evaluate(task, model, training.valid, CPU, thorough=True)
     with evaluating(model):
         found = [task.predict(model, task.collate([example]))[0].text for example in training.valid]
-    references = [example.row.fields["target"] for example in training.valid]
+    references = [example.row.cells["target"] for example in training.valid]
     assert metrics["bleu"] == pytest.approx(corpus_bleu(found, [references]).score)
     assert (tally.hypotheses, tally.references) == (found, references), "in the order of the examples"
     assert "tok:13a" in tally.signatures()["bleu"]

@@ -9,7 +9,7 @@ import regard
 from berts import fine_tuning, goes_on_where_it_stood, written
 from regard.errors import RecipeError
 from regard.models.height import freeze, height, rates
-from regard.run import prepare
+from regard.runs.prepare import prepare
 from tiny import DIMS, classifier, classifying, planted
 
 

@@ -8,11 +8,11 @@ import torch
 
 import regard
 from berts import TEXTS, fine_tuning, goes_on_where_it_stood, written
-from regard.encoder import read_encoder
 from regard.errors import RecipeError
+from regard.interop.encoder import read_encoder
 from regard.models.height import height
 from regard.models.lora import PART, adapt, merged
-from regard.run import prepare
+from regard.runs.prepare import prepare
 from tiny import DIMS, classifier, classifying, inputs, planted, stirred
 
 
@@ -57,7 +57,7 @@ def test_what_is_saved_is_a_plain_model_that_answers_as_it_was_trained(tmp_path:
     with prepare(given) as run:
         for _ in run.events():
             pass
-        texts = run.training.task.encode([regard.data.source.Row({"text": text}, "x", 1) for text in TEXTS])
+        texts = run.training.task.encode([regard.files.row.Row({"text": text}, "x", 1) for text in TEXTS])
         expected = run.training.task.predict(run.training.model.eval(), run.training.task.collate(texts))
     saved = regard.load(tmp_path / "run", device="cpu")
     assert not any(PART in name for name in saved.model.state_dict())

@@ -1,7 +1,7 @@
 """What `regard predict` writes: an answer to every text, a line each or as JSON, as soon as it is ready."""
 
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import tee
@@ -12,12 +12,13 @@ from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
 from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut
 from regard.errors import DataError
-from regard.plain import by_line, one_line, printable
+from regard.fields.field import Field
+from regard.text.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
-    from regard.data.columns import Column
-    from regard.data.source import Reading, Row
+    from regard.files.columns import Column
+    from regard.files.row import Row
     from regard.tasks.task import Prediction
 
 Given = Callable[..., "Callable[[], Iterator[Row]]"]
@@ -36,12 +37,12 @@ def write_answers(
     json: bool,
 ) -> None:
     """`given` has the texts of a file or of standard input, for the roles that are not in `about`."""
-    from regard.data.formats import file_format
+    from regard.files.formats import file_format
 
     left = [role for role in trained.task.inputs if role not in about]
     if file is None or file_format(file) == "text":
         only_left(trained.task.inputs, about)
-    rows = given(left, by=trained.records)
+    rows = given(left, fields=trained.task_config.fields)
     if not json and "n_best" not in search and _has_one_answer(trained, search):
         search = {"scores": False} | search
     if shows_engine:
@@ -53,7 +54,7 @@ def write_answers(
         console.line(said, "dim", console=console.ERR)
     lines = numbered(texts, "input", *left) if texts else rows()
     if chat is not None:
-        lines = numbered(chat.asking(text for row in lines for text in row.fields.values()), STDIN, *left)
+        lines = numbered(chat.asking(text for row in lines for text in row.cells.values()), STDIN, *left)
     asked = _with(lines, about)
     total = count(texts, file, rows)
     cut = windowed = 0
@@ -80,12 +81,12 @@ def given(
     file: str | None,
     roles: Sequence[str],
     encoding: str | None,
-    by: "Reading | None" = None,
+    fields: "Mapping[str, Field] | None" = None,
     columns: "dict[str, Column] | None" = None,
 ) -> "Callable[[], Iterator[Row]]":
     """The texts of the file, or of standard input."""
     if file is not None:
-        return partial(file_rows, file, *layout(run, file, roles, encoding, columns), by)
+        return partial(file_rows, file, *layout(run, file, roles, encoding, columns), fields)
     if columns:
         raise DataError("--columns: only a file (--file) has any; leave it out")
     return partial(_typed_rows, roles[0], encoding or "utf-8")
@@ -93,7 +94,7 @@ def given(
 
 def _with(rows: "Iterable[Row]", about: dict[str, str]) -> "Iterable[Row]":
     """Each beside what all of them are about."""
-    return (replace(row, fields=row.fields | about) for row in rows) if about else rows
+    return (replace(row, cells=row.cells | about) for row in rows) if about else rows
 
 
 def count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterator[Any]]) -> int | None:
@@ -102,7 +103,7 @@ def count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterato
 
 
 def _typed_rows(role: str, encoding: str) -> "Iterator[Row]":
-    from regard.data.lines import stream_lines
+    from regard.files.lines import stream_lines
 
     return numbered(stream_lines(sys.stdin.buffer, STDIN, encoding=encoding), STDIN, role)
 

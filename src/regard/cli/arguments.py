@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.data.columns import Column
 from regard.errors import RecipeError
+from regard.files.columns import Column
 
 Run = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run folder, or a model folder.", show_default=False)

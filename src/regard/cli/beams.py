@@ -29,7 +29,7 @@ def beams(
     considered, and what became of it.
     """
     import regard
-    from regard.plain import printable
+    from regard.text.plain import printable
 
     search = search_settings(settings or ()) | ({} if beam is None else {"beam": beam})
     tree = regard.load(run).beams(text, **search)

@@ -8,10 +8,10 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Overrides, RecipeFile
-from regard.plain import printable
+from regard.text.plain import printable
 
 if TYPE_CHECKING:
-    from regard.doctor import Estimate, Finding, Report
+    from regard.check import Estimate, Finding, Report
 
 MARKS = {"error": ("✗", "bold red"), "warning": ("!", "bold yellow"), "note": ("·", "dim")}
 MOST_LABELS = 20
@@ -24,7 +24,7 @@ def check(recipe: RecipeFile, overrides: Overrides = None, json: AsJson = False)
     cannot spell; then trains for a few seconds to measure. Writes nothing.
     Exit code 2 if training would stop, 0 if there is nothing worse than a warning.
     """
-    from regard.doctor import examine
+    from regard.check import examine
     from regard.recipe import Recipe
 
     described = Recipe.read(recipe, overrides or ())

@@ -12,7 +12,7 @@ from regard.cli.files import free
 from regard.cli.train import next_commands
 
 if TYPE_CHECKING:
-    from regard.data.source import Row
+    from regard.files.row import Row
     from regard.recipe import Recipe
 
 RECIPE = Path(__file__).parents[1] / "samples" / "demo.toml"
@@ -44,20 +44,20 @@ def demo(
     for row in sentences:
         console.facts(
             [
-                ("Chinese", row.fields["source"]),
-                ("regard", trained.predict(row.fields["source"]).text),
-                ("human", row.fields["target"]),
+                ("Chinese", row.cells["source"]),
+                ("regard", trained.predict(row.cells["source"]).text),
+                ("human", row.cells["target"]),
             ]
         )
         console.OUT.print()
-    show(trained.explain(sentences[1].fields["source"]), folder / "attention.html", folder / "attention.svg")
+    show(trained.explain(sentences[1].cells["source"]), folder / "attention.html", folder / "attention.svg")
     console.OUT.print()
     next_commands(str(folder), '"他每天早上喝一杯咖啡。"')
 
 
 def _sentences(recipe: "Recipe") -> Iterator["Row"]:
     """A short, a middling and a long one of the test split, which is sorted by length: the quartiles."""
-    from regard.data.source import read_rows
+    from regard.files.read import read_rows
 
     rows = list(read_rows(recipe.data.test or (), recipe.columns()))
     return (rows[len(rows) * quarter // 4] for quarter in (1, 2, 3))

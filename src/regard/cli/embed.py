@@ -10,7 +10,7 @@ from regard.cli.files import fill
 from regard.errors import RecipeError, RunError
 
 if TYPE_CHECKING:
-    from regard.embed import Embedder
+    from regard.api.embed import Embedder
 
 
 def refuse_others(given: dict[str, object]) -> None:
@@ -20,7 +20,7 @@ def refuse_others(given: dict[str, object]) -> None:
 
 
 def write_vectors(run: Path, texts: Iterable[str], out: Path | None, total: int | None) -> None:
-    from regard.embed import Embedder
+    from regard.api.embed import Embedder
 
     if out is not None:
         _refuse(out)

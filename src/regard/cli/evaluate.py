@@ -10,7 +10,7 @@ from regard.cli import console
 from regard.cli.arguments import AsJson, Columns, Others, Run, columns, files_and_settings
 from regard.cli.compare import SURE, compare, refuse_strangers, told
 from regard.errors import RunError
-from regard.plain import printable
+from regard.text.plain import printable
 
 if TYPE_CHECKING:
     from regard import Evaluation, Trained
@@ -54,7 +54,7 @@ def evaluate(
 
 def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:
     """Data is never a folder, and a run always is."""
-    from regard.data.lines import expand
+    from regard.files.lines import expand
 
     runs = [Path(name) for name in given if Path(name).is_dir()]
     if len(runs) > 1:

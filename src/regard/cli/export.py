@@ -1,6 +1,6 @@
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -11,8 +11,8 @@ from regard.cli.texts import asks, file_rows, layout
 from regard.errors import DataError, RunError
 
 if TYPE_CHECKING:
-    from regard.data.source import Asked
-    from regard.export import Report
+    from regard.files.row import Asked
+    from regard.interop.export import Report
     from regard.tasks.task import Task
 
 MOST_TEXTS = 500
@@ -45,7 +45,7 @@ def export(
     Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
     """
     import regard
-    from regard.export import way
+    from regard.interop.export import way
 
     trained = regard.load(run, device="cpu")
     way(trained.task, to)  # refused before texts are looked for
@@ -63,12 +63,11 @@ def export(
     console.line(f"wrote {folder}")
 
 
-def _given(
-    run: Path, inputs: str | None, task: "Task[Any, Any, Any, Any]"
-) -> "tuple[list[Asked], list[str] | None]":
+def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], list[str] | None]":
     """What to ask, and what it should become where the run's data says so."""
-    from regard.data.source import read_rows
+    from regard.files.row import text_of
     from regard.recipe import Recipe
+    from regard.tasks import task_rows
 
     if inputs is not None:
         return list(map(asks, file_rows(inputs, *layout(run, inputs, task.inputs, None)))), None
@@ -80,16 +79,17 @@ def _given(
     recipe = Recipe.read(path)
     files = recipe.data.valid or recipe.data.test or recipe.data.train
     try:
-        rows = list(islice(read_rows(files, recipe.columns(), encoding=recipe.data.encoding), MOST_TEXTS))
+        read = task_rows(recipe.task, files, recipe.columns(), encoding=recipe.data.encoding)
+        rows = list(islice(read, MOST_TEXTS))
     except DataError as fault:
         raise DataError(f"{fault}; or give other texts to check it on, with --inputs FILE") from None
     first, *others = task.inputs
-    fields = [row.fields for row in rows]
+    cells = [{role: text_of(cell) for role, cell in row.cells.items()} for row in rows]
     texts: list[Asked] = [
-        {role: own[role] for role in task.inputs} if others else own[first] for own in fields
+        {role: texts[role] for role in task.inputs} if others else texts[first] for texts in cells
     ]
     answers = [role for role in task.roles if role not in task.inputs]
-    return texts, [own[answers[0]] for own in fields] if answers else None
+    return texts, [texts[answers[0]] for texts in cells] if answers else None
 
 
 def _table(report: "Report") -> Table:

@@ -17,7 +17,7 @@ def import_(
     A BERT, a GPT-2, or what left regard. Only safetensors, JSON and word lists are read; no code and no
     pickle, whatever the folder holds.
     """
-    from regard.importing import import_folder
+    from regard.interop.importing import import_folder
     from regard.kinds import KINDS
 
     kind = import_folder(folder, out, lambda remark: console.line(remark, "dim", console=console.ERR))

@@ -6,7 +6,7 @@ from regard.cli.arguments import AsJson, Run
 
 def info(run: Run, json: AsJson = False) -> None:
     """Tell what a run or model folder holds, finished or not."""
-    from regard.describe import describe
+    from regard.runs.describe import describe
 
     found = describe(run)
     if json:

@@ -12,7 +12,8 @@ from regard.cli import console
 from regard.cli.arguments import column
 from regard.cli.files import free, write
 from regard.errors import DataError, RunError
-from regard.plain import printable
+from regard.files.row import text_of
+from regard.text.plain import printable
 
 if TYPE_CHECKING:
     from regard.kinds import Guess
@@ -59,7 +60,7 @@ def init(
 
     It is sized to the data and to this machine. Nothing is overwritten.
     """
-    from regard.sniff import sniff
+    from regard.init.detect import sniff
 
     for file in files:
         if not file.isprintable():
@@ -84,7 +85,7 @@ def _show(guess: "Guess") -> None:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
     rows = [
-        [printable(row.fields[role].replace("\n", " / ")) for role in guess.columns]
+        [printable(text_of(row.cells[role]).replace("\n", " / ")) for role in guess.columns]
         for row in guess.sample[:SHOWN]
     ]
     widths = [max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True)]
@@ -111,16 +112,16 @@ def _recipe(guess: "Guess") -> str:
     """The draft, read back once so that nobody gets a recipe that cannot be read."""
     import tomllib
 
-    from regard.data.source import read_rows
-    from regard.draft import Plan, draft, script
+    from regard.init.detect import sample_rows
+    from regard.init.draft import draft
     from regard.kinds import KINDS
-    from regard.machine import Machine
+    from regard.kinds.plan import Plan, script
     from regard.recipe import Recipe
+    from regard.training.machine import Machine
 
     kind = KINDS[guess.task]
-    read = read_rows(guess.train, guess.columns, encoding=guess.encoding, by=kind.records)
-    rows = list(islice(read, SAMPLED))
-    scripts = {role: script([row.fields[role] for row in rows]) for role in kind.texts}
+    rows = list(islice(sample_rows(kind, guess.train, guess.columns, guess.encoding), SAMPLED))
+    scripts = {role: script([text_of(row.cells[role]) for row in rows]) for role in kind.texts}
     plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess, scripts), kind.together)
     text = draft(plan, str(free(f"runs/{_name(guess)}")))
     Recipe.parse(tomllib.loads(text), "the recipe drafted")

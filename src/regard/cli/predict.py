@@ -100,7 +100,7 @@ def predict(
     if embed:
         embedding.refuse_others(answers_only | {"--entities": entities})
         read = given(("text",))
-        asked = texts or (row.fields["text"] for row in read())
+        asked = texts or (row.cells["text"] for row in read())
         embedding.write_vectors(run, asked, out, answering.count(texts, file, read))
         return
     if entities is not None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from regard.cli import console
 from regard.cli.texts import tell_cut
 from regard.errors import RecipeError
-from regard.plain import one_line, printable
+from regard.text.plain import one_line, printable
 
 if TYPE_CHECKING:
-    from regard.data.source import Row
+    from regard.files.row import Row
 
 
 def refuse_others(given: dict[str, object]) -> None:
@@ -21,7 +21,7 @@ def refuse_others(given: dict[str, object]) -> None:
 
 
 def write_relations(run: Path, tagger: Path, texts: "Iterable[str | Row]", *, json: bool) -> None:
-    from regard.relate import Relations
+    from regard.api.relate import Relations
 
     clean = printable if sys.stdout.isatty() else one_line
     relations = Relations.load(run, tagger)

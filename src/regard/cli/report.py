@@ -17,6 +17,6 @@ def report(
 
     One HTML file that needs no network; during training or after.
     """
-    from regard.report import write_report
+    from regard.runs.report import write_report
 
     console.line(f"wrote {write_report(run, out)}")

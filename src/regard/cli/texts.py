@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from regard.cli import console
 from regard.errors import DataError
+from regard.fields.field import Field
+from regard.files.row import text_of
 
 if TYPE_CHECKING:
     from regard import Trained
-    from regard.data.columns import Column
-    from regard.data.source import Asked, Reading, Row
+    from regard.files.columns import Column
+    from regard.files.row import Asked, Row
 
 
 def layout(
@@ -29,35 +31,38 @@ def layout(
 
 
 def file_rows(
-    file: str, columns: "dict[str, Column | None]", encoding: str, by: "Reading | None" = None
+    file: str,
+    columns: "dict[str, Column | None]",
+    encoding: str,
+    fields: "Mapping[str, Field] | None" = None,
 ) -> "Iterator[Row]":
-    from regard.data.formats import file_format
-    from regard.data.lines import lines
-    from regard.data.source import read_rows
+    from regard.files.formats import file_format
+    from regard.files.lines import lines
+    from regard.files.read import read_rows
 
     if file_format(file) == "text" and len(columns) == 1:
         return numbered(lines(file, encoding=encoding), file, *columns)
-    return read_rows([file], columns, encoding=encoding, by=by)
+    return read_rows([file], columns, fields=fields, encoding=encoding)
 
 
 def numbered(lines: Iterable[str], file: str, role: str) -> "Iterator[Row]":
     """Lines as rows of this role."""
-    from regard.data.source import Row
+    from regard.files.row import Row
 
     return (Row({role: line}, file, number) for number, line in enumerate(lines, 1))
 
 
 def asks(row: "Row") -> "Asked":
     """What a row asks, as somebody would have typed it."""
-    first, *others = row.fields.values()
-    return row.fields if others else first
+    first, *others = row.cells.values()
+    return row.cells if others else first
 
 
 def beside(
     context: str | None, context_file: str | None, inputs: Sequence[str], encoding: str | None
 ) -> dict[str, str]:
     """What all questions are about, of a model that needs it; nothing when a file has it in its rows."""
-    from regard.data.lines import lines
+    from regard.files.lines import lines
 
     if context is None and context_file is None:
         return {}
@@ -94,7 +99,7 @@ def only_left(inputs: Sequence[str], given: Mapping[str, str]) -> str:
 
 
 def is_blank(row: "Row") -> bool:
-    return not all(text.strip() for text in row.fields.values())
+    return not all(text_of(cell).strip() for cell in row.cells.values())
 
 
 def tell_cut(trained: "Trained", cut: int, windowed: int = 0) -> None:

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import TrainedIn
-from regard.plain import clock, printable
+from regard.text.plain import clock, printable
 
 if TYPE_CHECKING:
-    from regard.report import History
+    from regard.runs.report import History
 
 BARS = "▁▂▃▄▅▆▇█"
 VALIDATIONS = 8
@@ -28,7 +28,7 @@ def watch(
     How far it is, its curve, its validations. It leaves when the training ends; Ctrl-C leaves at any time
     and does not touch the training.
     """
-    from regard.report import History
+    from regard.runs.report import History
 
     history = History.read(run)
     if once or not console.OUT.is_terminal:

@@ -12,52 +12,50 @@ A folder is whole or absent, and its name says what it was made of: whoever find
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard import durable
-from regard.data.documents import goes_on
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
 from regard.errors import DataError
+from regard.files.row import Row
+from regard.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 2
 CHUNK = 4096
 """Rows encoded together."""
 REWRITTEN = 2**20
 """Integers that are made wider together."""
-END, MOST_OF_END = 10, 1_000_000
-"""Of a text without documents its last tenth is kept back, but no more than so many characters."""
-
 ADDED = 8
 """Pieces that a task may add to its vocabulary at most."""
 
 Ints = NDArray[np.integer]
 Kept = tuple[Ints, ...]
 """What of an example is kept: one sequence of integers per column."""
-Ex = TypeVar("Ex")
 
 
-class Encoder(Protocol[Ex]):
+class Encoder(Protocol):
     """The part of a task that makes examples of rows."""
+
+    @property
+    def layout(self) -> "type[Examples]": ...
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]: ...
 
-    def encode(self, rows: Sequence[Row]) -> list[Ex]: ...
+    def encode(self, rows: Sequence[Row]) -> list[Any]: ...
 
-    def usable(self, example: Ex) -> bool: ...
+    def usable(self, example: Any) -> bool: ...
 
-    def size(self, example: Ex) -> tuple[int, ...]: ...
+    def size(self, example: Any) -> tuple[int, ...]: ...
 
-    def keep(self, example: Ex) -> Kept: ...
+    def keep(self, example: Any) -> Kept: ...
 
-    def revive(self, row: Row, kept: Kept) -> Ex: ...
+    def revive(self, row: Row, kept: Kept) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Examples(Sequence[Any]):
     """What is trained on."""
 
     def __init__(
-        self, encoder: Encoder[Any], arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
+        self, encoder: Encoder, arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
     ) -> None:
         n_columns = sum(name.endswith(".values") for name in arrays)
         self._encoder, self._files = encoder, files
@@ -86,7 +84,7 @@ class Examples(Sequence[Any]):
         """Rows that cannot be trained on."""
 
     @classmethod
-    def of(cls, encoder: Encoder[Any], rows: Iterable[Row]) -> Self:
+    def of(cls, encoder: Encoder, rows: Iterable[Row]) -> Self:
         """In memory."""
         made = _Maker(encoder)
         chunks = [arrays for chunk in _chunks(rows) if (arrays := made.arrays(chunk))]
@@ -95,7 +93,7 @@ class Examples(Sequence[Any]):
         return cls(encoder, arrays or nothing, made.files, made.n_left_out)
 
     @classmethod
-    def open(cls, encoder: Encoder[Any], folder: Path) -> Self | None:
+    def open(cls, encoder: Encoder, folder: Path) -> Self | None:
         """Mapped from a folder; None when there is none, or it is damaged or of another format."""
         try:
             index = json.loads((folder / "index.json").read_text("utf-8"))
@@ -121,6 +119,9 @@ class Examples(Sequence[Any]):
         """As they are in that epoch: here always the same."""
         return self
 
+    def refuse_unfit(self, name: str) -> None:
+        """DataError where nothing can be learnt from these; `name` is what errors call the data."""
+
     def row(self, i: int) -> Row:
         """Where it came from; its text is not kept."""
         file, line = self._places[i]
@@ -133,7 +134,7 @@ class _Maker:
     Integers have the bytes that the vocabulary needs, or more in a chunk that holds larger ones.
     """
 
-    def __init__(self, encoder: Encoder[Any]) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         small = all(len(tokenizer) <= 2**16 - ADDED for tokenizer in encoder.tokenizers.values())
         self.dtype = np.dtype(np.uint16 if small else np.uint32)
@@ -167,7 +168,7 @@ class _Maker:
 
 
 def write(
-    encoder: Encoder[Any],
+    encoder: Encoder,
     rows: Iterable[Row],
     folder: Path,
     *,
@@ -228,59 +229,6 @@ def held_out(folder: Path) -> list[Row]:
     """The rows that were kept back."""
     with (folder / "held_out.jsonl").open(encoding="utf-8") as lines:
         return [Row(**json.loads(line)) for line in lines]
-
-
-def closes(row: Row) -> bool:
-    """Whether the next row is another document, and not a part of the same."""
-    return not any(map(goes_on, row.fields.values()))
-
-
-def without_every(
-    n: int | None, rows: Iterable[Row], kept_back: list[Row], together: str | None = None
-) -> Iterator[Row]:
-    """The rows but every n-th, with all its parts, which go to `kept_back`; all of them without a number."""
-    for number, row in numbered(rows, together):
-        if n is None or number % n:
-            yield row
-        else:
-            kept_back.append(row)
-
-
-def numbered(rows: Iterable[Row], together: str | None = None) -> Iterator[tuple[int, Row]]:
-    """Rows with the number, from 1, of what is held out as a whole.
-
-    That is a document with all its parts, or neighbours that come from one record or have the same text in
-    the role `together`.
-    """
-    number, before = 1, None
-    for row in rows:
-        number += before is not None and not _is_one(before, row, together)
-        yield number, row
-        before = row
-
-
-def _is_one(before: Row, row: Row, together: str | None) -> bool:
-    if together is not None:
-        of_one_record = (before.file, before.line) == (row.file, row.line)
-        return of_one_record or before.fields[together] == row.fields[together]
-    return not closes(before)
-
-
-def before_end(rows: Iterable[Row]) -> int:
-    """How many characters of a text are not of its end."""
-    n_characters = sum(len(row.fields["text"]) for row in rows)
-    return n_characters - min(n_characters // END, MOST_OF_END)
-
-
-def without_end(left: int, rows: Iterable[Row], kept_back: list[Row]) -> Iterator[Row]:
-    """The first `left` characters of a text; the rest goes to `kept_back`, and a row in between is cut."""
-    for row in rows:
-        text = row.fields["text"]
-        if left > 0:
-            yield row if left >= len(text) else replace(row, fields={"text": text[:left]})
-        if left < len(text):
-            kept_back.append(replace(row, fields={"text": text[max(0, left) :]}))
-        left -= len(text)
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -4,18 +4,18 @@ The tokens form a ring, which the blocks of an epoch go round once from where (s
 begin anywhere, every token is foretold exactly once, and only one block is shorter. Nothing of this is held.
 """
 
+from collections.abc import Sequence
 from copy import copy
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from regard.data.examples import Encoder, Examples, Ints
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.row import Row
 
 
-@runtime_checkable
-class Packing(Protocol):
+class Packing(Encoder, Protocol):
     """An encoder whose rows are learnt from as one text."""
 
     @property
@@ -25,10 +25,9 @@ class Packing(Protocol):
 
 class Packed(Examples):
     def __init__(
-        self, encoder: Encoder[Any], arrays: dict[str, Ints], files: list[str], n_left_out: int = 0
+        self, encoder: Packing, arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
     ) -> None:
         super().__init__(encoder, arrays, files, n_left_out)
-        assert isinstance(encoder, Packing)
         self.block = encoder.block
         if not self._columns:
             return
@@ -58,12 +57,11 @@ class Packed(Examples):
         """The row in which it begins."""
         return super().row(int(np.searchsorted(self._ends, self._place(i), side="right")))
 
-
-def refuse_short(examples: Packed, name: str) -> None:
-    """A text that does not fill one block teaches nothing."""
-    n_pieces = int(examples.sizes.sum())
-    if n_pieces < examples.block:
-        raise DataError(
-            f"{name}: holds {n_pieces} pieces to learn from, a block has {examples.block}; "
-            "give more text, or a smaller task.max_length"
-        )
+    def refuse_unfit(self, name: str) -> None:
+        """A text that does not fill one block teaches nothing."""
+        n_tokens = int(self.sizes.sum())
+        if n_tokens < self.block:
+            raise DataError(
+                f"{name}: holds {n_tokens} pieces to learn from, a block has {self.block}; "
+                "give more text, or a smaller task.max_length"
+            )

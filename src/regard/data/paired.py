@@ -8,14 +8,15 @@ All of that is drawn from (seed, epoch, example) and the mapped arrays: nothing 
 goes on sees what it would have seen.
 """
 
+from collections.abc import Sequence
 from copy import copy
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from regard.data.examples import Encoder, Examples, Ints, Ragged
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.row import Row
 
 MARKS = 3
 """Around two texts: one before them, one after each."""
@@ -23,8 +24,7 @@ DRAWS = 32
 """Of other documents' sentences, of which the longest that fit are taken."""
 
 
-@runtime_checkable
-class Pairing(Protocol):
+class Pairing(Encoder, Protocol):
     """An encoder whose rows are documents, or parts of them, learnt from in pairs of runs of sentences.
 
     It keeps their pieces, how many each sentence has, and whether the document ends with the row.
@@ -47,10 +47,9 @@ class Run(NamedTuple):
 
 class Paired(Examples):
     def __init__(
-        self, encoder: Encoder[Any], arrays: dict[str, Ints], files: list[str], n_left_out: int = 0
+        self, encoder: Pairing, arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
     ) -> None:
         super().__init__(encoder, arrays, files, n_left_out)
-        assert isinstance(encoder, Pairing)
         self._pairing, self._drawn_from = encoder, (0, 0)
         self.n_documents = self.n_with_next = 0
         """Those that hold anything; those of two sentences or more."""
@@ -158,16 +157,17 @@ class Paired(Examples):
                 break
         return best if len(best) else self._tokens.values[found.begin : found.begin + room]
 
-
-def refuse_unpaired(examples: Paired, name: str) -> None:
-    """What has no sentence after another, or none of elsewhere, cannot teach which follows."""
-    if examples.n_documents < 2:
-        raise DataError(
-            f"{name}: holds {examples.n_documents} document, so no sentence can come from another; put a "
-            "blank line between documents, or say with task.documents what one is (lines, paragraphs, files)"
-        )
-    if not examples.n_with_next:
-        raise DataError(
-            f"{name}: every document has only one sentence, so none has a next; write a sentence a line with "
-            'a blank line between documents, or split texts at their marks with task.sentences = "marks"'
-        )
+    def refuse_unfit(self, name: str) -> None:
+        """What has no sentence after another, or none of elsewhere, cannot teach which follows."""
+        if self.n_documents < 2:
+            raise DataError(
+                f"{name}: holds {self.n_documents} document, so no sentence can come from another; put "
+                "a blank line between documents, or say with task.documents what one is (lines, paragraphs, "
+                "files)"
+            )
+        if not self.n_with_next:
+            raise DataError(
+                f"{name}: every document has only one sentence, so none has a next; write a sentence a line "
+                "with a blank line between documents, or split texts at their marks with "
+                'task.sentences = "marks"'
+            )

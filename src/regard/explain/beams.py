@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.tokenizer import Tokenizer
 from regard.decode.tree import Tree
 from regard.explain.assets import BEAM_STRINGS
 from regard.explain.document import document, in_notebook, written
 from regard.explain.legible import visible
-from regard.plain import finite
+from regard.text.plain import finite
+from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

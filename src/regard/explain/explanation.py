@@ -15,23 +15,13 @@ from numpy.typing import NDArray
 from regard.errors import RegardError, did_you_mean
 from regard.explain import page, svg
 from regard.explain.document import in_notebook, written
+from regard.fields.axis import Axis
 
 Weights = NDArray[np.float32]
 Holds = Literal["weight", "share", "probability"]
 
 NOTEBOOK_LIMIT = 1_000_000
 """Characters one notebook cell may carry; a larger page is shown as its still picture."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What the rows or the columns of a map are; labels are display text from anywhere, never markup."""
-
-    name: str
-    labels: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,10 @@ from regard.explain.assets import STRINGS
 from regard.explain.colour import SEQUENTIAL
 from regard.explain.document import document
 from regard.explain.legible import visible
+from regard.fields.axis import Axis
 
 if TYPE_CHECKING:
-    from regard.explain.explanation import AttentionMap, Axis, Explanation, Trust, Weights
+    from regard.explain.explanation import AttentionMap, Explanation, Trust, Weights
 
 FULL_SCALE = 2**14
 """Weight 1.0 on the wire. Steps of 6e-5: finer than any number shown, coarse enough to compress."""
@@ -41,7 +42,7 @@ def payload(explanation: "Explanation", *, packed: bool = True) -> dict[str, Any
         "output": visible(explanation.output),
         "main": explanation.sites.index(explanation.main),
         "trust": explanation.trust and _trust(explanation.trust),
-        "axes": [{"name": visible(axis.name), "labels": [*map(visible, axis.labels)]} for axis in axes],
+        "axes": [_axis(axis) for axis in axes],
         "maps": [_map(each, axes) | _weights(each, packed) for each in explanation.maps],
         "fullScale": FULL_SCALE,
     }
@@ -52,7 +53,13 @@ def _trust(trust: "Trust") -> dict[str, Any]:
     return {"sentences": {code: visible(said) for code, said in sentences.items()}, "score": trust.score}
 
 
-def _map(attention: "AttentionMap", axes: list["Axis"]) -> dict[str, Any]:
+def _axis(axis: Axis) -> dict[str, Any]:
+    lies = {"grid": axis.grid, "seconds": axis.seconds}
+    shown = {"name": visible(axis.name), "labels": [*map(visible, axis.labels)], "unit": axis.unit}
+    return shown | {name: list(places) for name, places in lies.items() if places is not None}
+
+
+def _map(attention: "AttentionMap", axes: list[Axis]) -> dict[str, Any]:
     return {
         "site": visible(attention.site),
         "title": visible(attention.title),

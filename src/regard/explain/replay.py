@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.tap import Trace, sites, tapped
-from regard.data.source import Asked, rows_of
 from regard.errors import DataError
-from regard.explain.explanation import AttentionMap, Axis, Explanation
+from regard.explain.explanation import AttentionMap, Explanation
 from regard.explain.trust import MEASURED, measured, rate
-from regard.tasks.task import Picture, Task, evaluating
+from regard.files.row import Asked, rows_of, text_of
+from regard.tasks.task import Axes, Picture, Task, evaluating
 
 MAX_MEASURED = 128
 """Pieces of the longest input whose maps are rated; beyond it the reader's patience would end."""
@@ -24,7 +24,7 @@ LEFT_OUT_TOGETHER = 16
 
 
 def explain(
-    task: Task[Any, Any, Any, Any],
+    task: Task,
     model: nn.Module,
     description: str,
     asked: Asked,
@@ -35,26 +35,23 @@ def explain(
     (row,) = rows_of([asked], *task.inputs)
     (example,) = task.encode([row])
     if not task.usable_input(example):
-        empty = [role for role in task.inputs if not row.fields[role].strip()] or task.inputs
+        empty = [role for role in task.inputs if not text_of(row.cells[role]).strip()] or task.inputs
         what = f"{' and '.join(empty)} must not be" if len(task.inputs) > 1 else "the text is"
         raise DataError(f"there is nothing to explain: {what} empty")
     with evaluating(model):
         if prediction is None:
             (prediction,) = task.predict(model, task.collate([example]).to(device))
         batch = task.force(example, prediction).to(device)
-        grounds = {
-            name: Axis(ground.name, ground.labels)
-            for name, ground in task.grounds(example, prediction).items()
-        }
-        maps, told_T = _attention(task, model, batch, grounds)
-        others = [_map(picture, grounds) for picture in task.pictures(model, batch)]
-        given, answer = grounds[task.input_ground], grounds[task.answer_ground]
+        axes = task.axes(example, prediction)
+        maps, told_T = _attention(task, model, batch, axes)
+        others = [_map(picture, axes) for picture in task.pictures(model, batch)]
+        given, answer = axes.by_name[axes.left_out], axes.by_name[axes.answer]
         looks_out = [m for m in maps if m.columns is given and m.rows is not given]
         trust = None
-        if 2 < len(given) <= MAX_MEASURED:
-            change_KT = _changes(task, model, batch, told_T, len(given) - 1)
+        if 1 < len(given.free) < MAX_MEASURED:
+            change_KT = _changes(task, model, batch, told_T, given.free)
             if looks_out:
-                best, trust = rate([m.head(None) for m in looks_out], change_KT)
+                best, trust = rate([m.head(None)[:, given.free] for m in looks_out], change_KT)
                 looks_out = [looks_out[best]]
             else:
                 looks_out, trust = [measured(change_KT, answer, given)], MEASURED
@@ -63,12 +60,12 @@ def explain(
         if not shown:
             raise DataError(
                 f"there is nothing to show: {description} has no attention, and what spoke for the answer is "
-                f"measured for texts of 2 to {MAX_MEASURED - 1} pieces, not {len(given) - 1}"
+                f"measured for texts of 2 to {MAX_MEASURED - 1} pieces, not {len(given.free)}"
             )
     return Explanation(
         task=task.kind,
         model=description,
-        input="\n".join(row.fields[role] for role in task.inputs),
+        input="\n".join(text_of(row.cells[role]) for role in task.inputs),
         output=prediction.text,
         maps=(*maps, *others),
         main=shown[-1].site,
@@ -76,33 +73,30 @@ def explain(
     )
 
 
-def _attention(
-    task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, grounds: dict[str, Axis]
-) -> tuple[list[AttentionMap], Tensor]:
+def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[list[AttentionMap], Tensor]:
     """Every attention map of a forced batch of one, and the log-probabilities of what is forced."""
     traces = {name: Trace() for name in sites(model)}
     with tapped(model, traces.get):
         told_T = task.replay(model, batch)[0]
     maps = []
     for site, trace in traces.items():
-        title, rows, columns = task.site_grounds(site)
+        title, *sides = axes.site(site)
+        rows, columns = (axes.by_name[name] for name in sides)
         weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
-        answering_HQK = weights_HQK[:, -len(grounds[rows]) :]  # the others only read what was given
-        maps.append(AttentionMap(site, title, answering_HQK, grounds[rows], grounds[columns]))
+        answering_HQK = weights_HQK[:, -len(rows) :]  # the others only read what was given
+        maps.append(AttentionMap(site, title, answering_HQK, rows, columns))
     return maps, told_T
 
 
-def _map(picture: Picture, grounds: dict[str, Axis]) -> AttentionMap:
+def _map(picture: Picture, axes: Axes) -> AttentionMap:
     weights_1QK = picture.weights_QK[None].float().cpu().numpy()
-    axes = grounds[picture.rows], grounds[picture.columns]
-    return AttentionMap(picture.site, picture.title, weights_1QK, *axes, holds="probability")
+    rows, columns = axes.by_name[picture.rows], axes.by_name[picture.columns]
+    return AttentionMap(picture.site, picture.title, weights_1QK, rows, columns, holds="probability")
 
 
-def _changes(
-    task: Task[Any, Any, Any, Any], model: nn.Module, batch: Any, told_T: Tensor, n_pieces: int
-) -> np.ndarray:
-    """What each answer token loses, in log-probability, without each input piece: (pieces, tokens)."""
-    parts = [range(at, min(at + LEFT_OUT_TOGETHER, n_pieces)) for at in range(0, n_pieces, LEFT_OUT_TOGETHER)]
-    told_KT = torch.cat([task.replay(model, task.leave_out(batch, pieces)) for pieces in parts])
+def _changes(task: Task, model: nn.Module, batch: Any, told_T: Tensor, units: list[int]) -> np.ndarray:
+    """The log-probability that each answer token loses without each of these units: (units, tokens)."""
+    parts = [units[at : at + LEFT_OUT_TOGETHER] for at in range(0, len(units), LEFT_OUT_TOGETHER)]
+    told_KT = torch.cat([task.replay(model, task.leave_out(batch, part)) for part in parts])
     change_KT: np.ndarray = (told_T - told_KT).float().cpu().numpy()
     return change_KT

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explain.explanation import AttentionMap, Axis, Trust
+from regard.explain.explanation import AttentionMap, Trust
+from regard.fields.axis import Axis
 
 Floats = NDArray[np.floating]
 
@@ -35,8 +36,9 @@ def measured(change_KT: Floats, answer: Axis, given: Axis) -> AttentionMap:
     share_TK = np.abs(change_KT.T)
     total_T1 = share_TK.sum(1, keepdims=True)
     share_TK = np.divide(share_TK, total_T1, out=np.zeros_like(share_TK), where=total_T1 > 0)
-    ended_TK = np.pad(share_TK, ((0, 0), (0, 1)))  # the end of the text is never left out
-    return AttentionMap(LEFT_OUT, "left out: answer → text", ended_TK[None], answer, given, holds="share")
+    whole_TK = np.zeros((len(share_TK), len(given)), share_TK.dtype)
+    whole_TK[:, given.free] = share_TK
+    return AttentionMap(LEFT_OUT, "left out: answer → text", whole_TK[None], answer, given, holds="share")
 
 
 def rate(maps_QK: Sequence[Floats], change_KT: Floats) -> tuple[int, Trust]:

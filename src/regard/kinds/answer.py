@@ -8,10 +8,11 @@ from statistics import fmean
 import numpy as np
 from pydantic import Field
 
-from regard.data import squad
-from regard.data.columns import Column
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.fields.span import answer_places, first_answer
+from regard.files import squad
+from regard.files.columns import Column
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind, Lengths
@@ -21,7 +22,7 @@ from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, wi
 from regard.tasks import Answer as AnswerTask
 from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.answer import BETWEEN
-from regard.tasks.questions import answer_places, piece_places
+from regard.tasks.questions import piece_places
 
 FAR_LONGER = 2
 """Times that a context is longer than what answers from it, on average."""
@@ -120,7 +121,7 @@ def _elsewhere(splits: Splits) -> list[Finding]:
 
 
 def _unanswered(train: Sequence[Row]) -> list[Finding]:
-    none = [row for row in train if not row.fields["answer"]]
+    none = [row for row in train if not first_answer(row)]
     if train and len(none) == len(train):
         return [Finding("error", "no-answers", "train: no question has an answer; give some that do")]
     share = f"({len(none) / max(1, len(train)):.1%})"
@@ -139,7 +140,7 @@ def _inside_pieces(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Findi
     inside = []
     for row in rows:
         places = answer_places(row) if _is_found(row) else None
-        offsets = encode(row.fields["context"]).offsets if places else ()
+        offsets = encode(row.cells["context"]).offsets if places else ()
         pieces = piece_places(offsets, places[0]) if places else None
         if places and pieces and (offsets[pieces[0]][0], offsets[pieces[1]][1]) != places[0]:
             inside.append(row)
@@ -152,7 +153,7 @@ def _long_answers(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Findin
     """Those that no span of at most max_answer pieces can be."""
     assert isinstance(task, AnswerTask)
     most = task.config.max_answer
-    found = task.tokenizer.ids([row.fields["answer"] for row in rows])
+    found = task.tokenizer.ids([first_answer(row) for row in rows])
     long = [row for row, ids in zip(rows, found, strict=True) if len(ids) > most]
     share = f"({len(long) / max(1, len(rows)):.1%})"
     remark = f"{share} whose answer has more than task.max_answer = {most} pieces, never to be given whole"

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from regard.data.source import Row
 from regard.errors import quoted
+from regard.files.row import Row, text_of
 from regard.kinds.columns import Columns, Picked, labels, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Answer, Kind
@@ -101,9 +101,9 @@ def _balance(counted: Mapping[str, int]) -> list[Finding]:
 
 def _contradicting(train: Sequence[Row], inputs: Sequence[str]) -> list[Finding]:
     known: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    said = [(row, tuple(row.fields[role] for role in inputs)) for row in train]
+    said = [(row, tuple(text_of(row.cells[role]) for role in inputs)) for row in train]
     for row, content in said:
-        known[content].add(row.fields["label"])
+        known[content].add(row.cells["label"])
     torn = [row for row, content in said if any(content) and len(known[content]) > 1]
     whose = (
         f"whose {' and '.join(inputs)} also {'occur' if len(inputs) > 1 else 'occurs'} under another label"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from regard.data.source import Row
+from regard.files.row import Row
 from regard.kinds.classify import Label, examine, pace, sections, too_long
 from regard.kinds.columns import Columns, Picked, labels, texts
 from regard.kinds.finding import Finding
@@ -55,7 +55,7 @@ def _length(lengths: Sequence[Lengths]) -> Lengths:
 
 def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of both texts together, as they are read."""
-    first, second = (task.tokenizers[role].ids([row.fields[name] for row in rows]) for name in INPUTS)
+    first, second = (task.tokenizers[role].ids([row.cells[name] for row in rows]) for name in INPUTS)
     return [[*one, *other] for one, other in zip(first, second, strict=True)]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from regard.data.columns import Column
+from regard.files.columns import Column
 
 Columns = Mapping[Column, Sequence[str]]
 """Column → values of a sample of rows."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from regard.data.dialogue import Turns
-from regard.data.source import Row
+from regard.fields.turns import Turns
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked, longest_text
 from regard.kinds.finding import Finding, Severity
 from regard.kinds.kind import Kind
@@ -75,7 +75,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 
 def _said(row: Row) -> Row:
     """Without the other replies that fit, which stand in rows of their own."""
-    return replace(row, fields={role: row.fields[role] for role in ("context", "reply")})
+    return replace(row, cells={role: row.cells[role] for role in ("context", "reply")})
 
 
 def _too_long(split: str) -> tuple[Severity, str]:
@@ -88,7 +88,7 @@ def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
     assert isinstance(task, Dialogue)
     if role == "context":
         return [ids[:-1] for ids in task.read(rows)]
-    return task.target.ids([row.fields[role] for row in rows])
+    return task.target.ids([row.cells[role] for row in rows])
 
 
 DIALOGUE = Kind(
@@ -105,7 +105,6 @@ DIALOGUE = Kind(
     says="The turns of a conversation in, the next one out; with `stream`, events as for /v1/translate.",
     answer=Reply,
     may_lack=frozenset({"reply"}),
-    records=TURNS,
     read=_read,
     pieces=_pieces,
     cut="only the end was read",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Literal
 
-from regard.data.source import Row
+from regard.files.row import Row, text_of
 
 SHOWN = 3
 """Places named per finding."""
@@ -44,5 +44,5 @@ def about(severity: Severity, kind: str, split: str, rows: Sequence[Row], remark
 
 
 def _excerpt(row: Row) -> str:
-    text = " | ".join(row.fields.values()).replace("\n", " / ")
+    text = " | ".join(map(text_of, row.cells.values())).replace("\n", " / ")
     return text if len(text) <= MAX_EXCERPT else text[: MAX_EXCERPT - 1] + "…"

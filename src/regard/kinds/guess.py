@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from regard.data.columns import Column
-from regard.data.formats import file_format
-from regard.data.source import Row
+from regard.files.columns import Column
+from regard.files.formats import file_format
+from regard.files.row import Row
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from regard.data.dialogue import Turns
-from regard.data.lists import Lists
-from regard.data.source import Row
+from regard.files.row import Row, text_of
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import Finding, Severity
 from regard.kinds.guess import Guess
 from regard.kinds.plan import Plan, Script
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Pace, Setting
-from regard.tasks import SAMPLES, AnyTask, TaskConfig, asked
+from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.tasks.task import typed
 
 Lengths = NDArray[np.int64]
 
@@ -53,7 +52,7 @@ def _longest_side(lengths: Sequence[Lengths]) -> Lengths:
 
 
 def whole_texts(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
-    return task.tokenizers[role].ids([row.fields[role] for row in rows])
+    return task.tokenizers[role].ids([text_of(row.cells[role]) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,6 @@ class Kind:
     """Of files that can be for nothing else."""
     may_lack: frozenset[str] = frozenset()
     """Roles that have a column only if one is named like them."""
-    records: Turns | Lists | None = None
-    """What is no text in its records, and how it stands there."""
     usable: Callable[[Row], bool] = _any_row
     """Whether the vocabulary may be learnt from it."""
     counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted
@@ -126,16 +123,16 @@ class Kind:
     @property
     def sample(self) -> str:
         """A text that it can answer: a model is ready when it has."""
-        return SAMPLES[self.name]
+        return TASKS[self.name].sample
 
     @property
     def typed(self) -> str:
         """How what it is asked stands on a command line."""
-        return asked(self.name)
+        return typed(TASKS[self.name])
 
     @property
     def is_conversation(self) -> bool:
-        return isinstance(self.records, Turns)
+        return self.name == "dialogue"
 
     @property
     def path(self) -> str:

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from regard.data.source import Row
 from regard.errors import quoted
+from regard.files.row import Row
 from regard.kinds.finding import Finding, about
 from regard.kinds.rows import Splits
 
@@ -13,17 +13,17 @@ FEW = 5
 
 
 def is_labelled(row: Row) -> bool:
-    return row.fields["label"] != ""
+    return bool(row.cells["label"])
 
 
 def only(row: Row) -> tuple[str, ...]:
     """The label of a row, if it has one."""
-    return (row.fields["label"],) if is_labelled(row) else ()
+    return (row.cells["label"],) if is_labelled(row) else ()
 
 
 def counts(train: Sequence[Row]) -> dict[str, int]:
     """The commonest first."""
-    return dict(Counter(row.fields["label"] for row in train if is_labelled(row)).most_common())
+    return dict(Counter(row.cells["label"] for row in train if is_labelled(row)).most_common())
 
 
 def unlabelled(splits: Splits, called: str = "label") -> list[Finding]:

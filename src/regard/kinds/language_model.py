@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from regard.data.formats import file_format
+from regard.files.formats import file_format
 from regard.kinds.columns import Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding
 from regard.kinds.guess import Guess

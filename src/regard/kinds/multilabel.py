@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-from regard.data.columns import Column
-from regard.data.lists import Lists
-from regard.data.source import Row
 from regard.errors import quoted
+from regard.fields.labels import Labels
+from regard.files.columns import Column
+from regard.files.row import Row
 from regard.kinds.classify import pace, sections, too_long
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding
@@ -17,7 +17,6 @@ from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.kinds.settings import Setting
 from regard.tasks import MultilabelConfig, TaskConfig
-from regard.tasks.multilabel import several
 
 SEPARATORS = ("|", ";", ",")
 COMBINED = 0.05
@@ -35,7 +34,7 @@ class LabelSet(Answer):
 def _separator(cells: Sequence[str]) -> str | None:
     """What separates labels: few, short and recurring parts that stand in more than one combination."""
     for separator in SEPARATORS:
-        sets = [several(cell, separator) for cell in cells]
+        sets = [Labels(separator).parse(cell) for cell in cells]
         parts = set(chain.from_iterable(sets))
         combined = sum(len(labels) > 1 for labels in sets) / max(1, sum(map(bool, sets)))
         few = 2 <= len(parts) <= max(2, min(200, len(cells) // 10))
@@ -64,7 +63,7 @@ def _pick(role: str, rest: Columns) -> Picked:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    separator = _separator([row.fields["label"] for row in plan.guess.sample]) or ","
+    separator = _separator([row.cells["label"] for row in plan.guess.sample]) or ","
     return sections(
         plan,
         "multilabel",
@@ -89,7 +88,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 
 
 def _labels(row: Row, config: MultilabelConfig) -> tuple[str, ...]:
-    return several(row.fields["label"], config.separator)
+    return Labels(config.separator).parse(row.cells["label"])
 
 
 def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) -> list[Finding]:
@@ -119,5 +118,4 @@ MULTILABEL = Kind(
     too_long=too_long,
     says="Texts in, the labels of each with all probabilities out.",
     answer=LabelSet,
-    records=Lists({"label": SEPARATORS[0]}),
 )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from regard.data.marked import has_marks, mark
 from regard.errors import DataError
-from regard.letters import is_blank
+from regard.text.marked import has_marks, mark
+from regard.text.unicode import is_blank
 
 MOST_ENTITIES = 16
 """Of a text: as pairs that is 120 questions, or 240 both ways."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regard.kinds.guess import Guess
-from regard.machine import Machine
+from regard.training.machine import Machine
 
 Script = Literal["Chinese", "Japanese", "Korean", "Latin", "other"]
 

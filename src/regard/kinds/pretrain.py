@@ -6,13 +6,12 @@ from statistics import fmean
 
 from pydantic import BaseModel, Field
 
-from regard.data.documents import By
-from regard.data.examples import closes
-from regard.data.formats import file_format
-from regard.data.lines import expand, lines
-from regard.data.sentences import Sentences, sentences
-from regard.data.source import Row
+from regard.data.splits import closes
 from regard.errors import DataError
+from regard.files.documents import By
+from regard.files.formats import file_format
+from regard.files.lines import expand, lines
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked, longest_text
 from regard.kinds.finding import Finding, about
 from regard.kinds.guess import Guess
@@ -21,6 +20,7 @@ from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting
 from regard.tasks import PretrainConfig, TaskConfig
+from regard.text.sentences import Sentences, sentences
 
 LOOKED_AT = 2000
 """Lines of the first file that say how documents are written."""
@@ -140,7 +140,7 @@ def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
     alone, n_documents, n_sentences, first = [], 0, 0, None
     for row in train:
         first = first or row
-        n_sentences += len(sentences(row.fields["text"], config.sentences))
+        n_sentences += len(sentences(row.cells["text"], config.sentences))
         if closes(row):
             n_documents += 1
             alone += [first] if n_sentences == 1 else []

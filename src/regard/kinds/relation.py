@@ -6,9 +6,8 @@ from statistics import fmean
 
 from pydantic import Field
 
-from regard.data.marked import MARKS, has_marks, read_marked
-from regard.data.source import Row
 from regard.errors import DataError, quoted
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked, labels
 from regard.kinds.finding import SHOWN, Finding, Place, Severity
 from regard.kinds.kind import Answer, Kind
@@ -18,6 +17,7 @@ from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.kinds.tag import Span
 from regard.tasks import AnyTask, RelationConfig, TaskConfig
+from regard.text.marked import MARKS, has_marks, read_marked
 
 NO_RELATION = (
     "Other",
@@ -97,7 +97,7 @@ def _read(role: str, text: str) -> str:
 
 def _no_relation(plan: Plan) -> str:
     """As the training data call it, in whatever case."""
-    spelled = {row.fields["label"].lower(): row.fields["label"] for row in plan.guess.sample}
+    spelled = {row.cells["label"].lower(): row.cells["label"] for row in plan.guess.sample}
     return next((spelled[name.lower()] for name in NO_RELATION if name.lower() in spelled), NO_RELATION[0])
 
 
@@ -108,14 +108,14 @@ def _pace(plan: Plan) -> Pace:
 def _fault(row: Row) -> str | None:
     """What is wrong with its marks."""
     try:
-        read_marked(row.fields["text"], row.where)
+        read_marked(row.cells["text"], row.where)
     except DataError as fault:
         return str(fault).removeprefix(f"{row.where}: ").partition(";")[0]
     return None
 
 
 def _is_usable(row: Row) -> bool:
-    return bool(row.fields["label"] and row.fields["text"]) and _fault(row) is None
+    return bool(row.cells["label"] and row.cells["text"]) and _fault(row) is None
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
@@ -135,7 +135,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 def _badly_marked(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        faults = [Place(row.where, why) for row in rows if row.fields["text"] and (why := _fault(row))]
+        faults = [Place(row.where, why) for row in rows if row.cells["text"] and (why := _fault(row))]
         if faults:
             n = f"{len(faults):,} row{'s' * (len(faults) > 1)}"
             told = f"{split}: {n} without two entities, marked once each as <e1>…</e1> and <e2>…</e2>"
@@ -160,7 +160,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
 
 def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of the text without its marks, and the marks."""
-    plain = [row.fields[role] if _fault(row) else read_marked(row.fields[role], "").text for row in rows]
+    plain = [row.cells[role] if _fault(row) else read_marked(row.cells[role], "").text for row in rows]
     tokenizer = task.tokenizers[role]
     return [[*ids, *range(len(tokenizer), task.dims.source_vocab)] for ids in tokenizer.ids(plain)]
 

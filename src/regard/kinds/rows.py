@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from regard.data.source import Row
+from regard.files.row import Row, text_of
 from regard.kinds.finding import Finding, about
 
 Splits = Mapping[str, Sequence[Row]]
@@ -15,7 +15,7 @@ ABSURD, ABSURD_LENGTH = 20, 500
 def empty(splits: Splits, roles: Sequence[str]) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        blank = [row for row in rows if not all(row.fields[role].strip() for role in roles)]
+        blank = [row for row in rows if not all(text_of(row.cells[role]).strip() for role in roles)]
         remark = f"with an empty {' or '.join(roles)}, "
         remark += "left out of training" if split == "train" else "scored all the same"
         found += about("warning", "empty", split, blank, remark)
@@ -25,10 +25,10 @@ def empty(splits: Splits, roles: Sequence[str]) -> list[Finding]:
 def absurdly_long(splits: Splits, roles: Sequence[str]) -> list[Finding]:
     found = []
     for role in roles:
-        usual = median(len(row.fields[role]) for row in splits["train"]) if splits["train"] else 0
+        usual = median(len(text_of(row.cells[role])) for row in splits["train"]) if splits["train"] else 0
         limit = max(ABSURD_LENGTH, ABSURD * usual)
         for split, rows in splits.items():
-            long = [row for row in rows if len(row.fields[role]) > limit]
+            long = [row for row in rows if len(text_of(row.cells[role])) > limit]
             remark = f"with a {role} of over {limit:,.0f} characters, where {usual:.0f} are usual"
             found += about("warning", "absurd-length", split, long, remark)
     return found
@@ -38,7 +38,7 @@ def duplicated(train: Sequence[Row]) -> list[Finding]:
     seen: set[tuple[str, ...]] = set()
     again = []
     for row in train:
-        content = tuple(row.fields.values())
+        content = tuple(map(text_of, row.cells.values()))
         if content in seen and any(content):
             again.append(row)
         seen.add(content)
@@ -61,4 +61,4 @@ def shared(splits: Splits, *roles: str) -> list[Finding]:
 
 
 def _said(row: Row, roles: Sequence[str]) -> tuple[str, ...]:
-    return tuple(row.fields[role] for role in roles)
+    return tuple(text_of(row.cells[role]) for role in roles)

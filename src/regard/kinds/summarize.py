@@ -5,7 +5,7 @@ from statistics import fmean
 
 from pydantic import Field
 
-from regard.data.columns import Column
+from regard.files.columns import Column
 from regard.kinds.columns import Columns, Picked, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Kind
@@ -74,7 +74,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 def _longer(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        odd = [row for row in rows if len(row.fields["summary"]) > len(row.fields["document"]) > 0]
+        odd = [row for row in rows if len(row.cells["summary"]) > len(row.cells["document"]) > 0]
         remark = "whose summary is longer than its document; are the columns the right way round?"
         found += about("warning", "longer-summary", split, odd, remark)
     return found

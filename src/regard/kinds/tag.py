@@ -6,11 +6,11 @@ from itertools import pairwise, product
 
 from pydantic import Field
 
-from regard import tags
-from regard.data.columns import Column
-from regard.data.lists import WORDS
-from regard.data.source import Row, word_where
 from regard.errors import quoted
+from regard.fields.tags import words_of
+from regard.files.columns import Column
+from regard.files.read import word_where
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked
 from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
 from regard.kinds.kind import Answer, Kind
@@ -19,6 +19,7 @@ from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks import AnyTask, TagConfig, TaskConfig
+from regard.text import tags
 
 MOST_LISTED = 12
 SEVERITY: dict[str, Severity] = {"refuse": "error", "skip": "warning", "mend": "note"}
@@ -89,7 +90,7 @@ def _pace(plan: Plan) -> Pace:
 
 
 def _parts(row: Row) -> tuple[list[str], list[str]]:
-    return row.fields["text"].split(" "), row.fields["tags"].split(" ")
+    return words_of(row.cells["text"]) or [""], words_of(row.cells["tags"]) or [""]
 
 
 def _is_paired(row: Row) -> bool:
@@ -120,7 +121,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 def _unpaired(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        odd = [row for row in rows if any(row.fields.values()) and not _is_paired(row)]
+        odd = [row for row in rows if any(row.cells.values()) and not _is_paired(row)]
         remark = "without one tag for every word; give each its own, with one space between"
         found += about("error", "unpaired-tags", split, odd, remark)
     return found
@@ -199,7 +200,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
 
 def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Word by word, as a tagger reads them."""
-    sentences = [row.fields[role].split(" ") for row in rows]
+    sentences = [words_of(row.cells[role]) or [""] for row in rows]
     found = iter(task.tokenizers[role].ids([word for words in sentences for word in words]))
     return [[piece for _ in words for piece in next(found)] for words in sentences]
 
@@ -225,5 +226,4 @@ TAG = Kind(
     pieces=_pieces,
     by_character=without_spaces,
     read=_read,
-    records=WORDS,
 )

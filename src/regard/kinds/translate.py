@@ -5,7 +5,7 @@ from statistics import median
 
 from pydantic import Field
 
-from regard.data.source import Row
+from regard.files.row import Row
 from regard.kinds.columns import Columns, Picked, texts
 from regard.kinds.finding import Finding, Severity, about
 from regard.kinds.kind import Kind
@@ -78,8 +78,8 @@ def _askew(splits: Splits) -> list[Finding]:
         odd = [
             row
             for row in rows
-            if all(row.fields.values())
-            and max(map(len, row.fields.values())) >= ASKEW_LENGTH
+            if all(row.cells.values())
+            and max(map(len, row.cells.values())) >= ASKEW_LENGTH
             and not 1 / ASKEW < _ratio(row) / usual < ASKEW
         ]
         remark = f"whose sides differ in length {ASKEW} times as much as usual; are they partners?"
@@ -88,13 +88,13 @@ def _askew(splits: Splits) -> list[Finding]:
 
 
 def _ratio(row: Row) -> float:
-    return (1 + len(row.fields["source"])) / (1 + len(row.fields["target"]))
+    return (1 + len(row.cells["source"])) / (1 + len(row.cells["target"]))
 
 
 def _copied(splits: Splits) -> list[Finding]:
     found = []
     for split, rows in splits.items():
-        same = [row for row in rows if row.fields["source"] == row.fields["target"] != ""]
+        same = [row for row in rows if row.cells["source"] == row.cells["target"] != ""]
         found += about("warning", "copied", split, same, "with source = target, from which copying is learnt")
     return found
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.letters import MARK, outline
 from regard.metrics.resample import Floats, Scores
+from regard.text.unicode import MARK, outline
 
 ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 WORD = re.compile(f"[{ALONE}]{MARK}*|(?:[^\\W_{ALONE}]{MARK}*)+")

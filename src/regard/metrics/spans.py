@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from regard.metrics.resample import Floats, Scores
-from regard.tags import Span, spans
+from regard.text.tags import Span, spans
 
 Sentences = Sequence[Sequence[str]]
 Count = tuple[int, int, int]

@@ -13,12 +13,12 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard import tags
 from regard.layers.crf import CRF, NO_TAG, Allowed
 from regard.layers.dropout import Dropout
 from regard.linear import Linear
 from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
 from regard.models.dims import Dims
+from regard.text import tags
 
 
 class TaggerConfig(EncodingConfig):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from regard.data.source import Asked
+from regard.files.row import Asked
 from regard.serve.refused import RefusedError
 
 Given = str | list[str] | None

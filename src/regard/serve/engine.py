@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.data.source import Asked
 from regard.errors import ServeError
+from regard.files.row import Asked
 from regard.kinds import KINDS
 from regard.serve.counts import Counts
 from regard.serve.job import Job, Purpose, n_characters

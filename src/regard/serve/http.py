@@ -11,9 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from regard import __version__
-from regard.data.source import Asked
 from regard.decode import DecodeConfig
 from regard.errors import did_you_mean
+from regard.files.row import Asked
 from regard.kinds import KINDS, Kind
 from regard.serve import requests, schema
 from regard.serve.asked import asked

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.data.source import Asked
+from regard.files.row import Asked
 from regard.serve.limits import Limits
 
 Purpose = Literal["answer", "follow", "explain"]

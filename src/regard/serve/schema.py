@@ -12,6 +12,9 @@ from regard.kinds import KINDS, Kind
 class Axis(BaseModel):
     name: str
     labels: list[str]
+    unit: str = Field(description="what each label stands for: a token, a label, a patch")
+    grid: tuple[int, int] | None = Field(None, description="rows and columns of units that lie in a plane")
+    seconds: list[float] | None = Field(None, description="when each unit begins, of units that lie in time")
 
 
 class AttentionMap(BaseModel):

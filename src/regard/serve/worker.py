@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import regard
-from regard.data.source import Asked
 from regard.errors import RegardError
+from regard.files.row import Asked
 from regard.kinds import KINDS
-from regard.plain import finite
 from regard.serve.wire import Message, packed, read
+from regard.text.plain import finite
 
 IN_ONE_BLOCK = "language_model"
 """The task whose text and answer share max_length, and whose scores are there a slice at a time."""

@@ -1,14 +1,16 @@
 """One file = one task: what the loss, the metric and the prediction mean."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
-from regard.data.dialogue import Turns
-from regard.data.documents import By
-from regard.data.lists import WORDS, Lists
-from regard.data.source import Reading
-from regard.models import GPTConfig, ModelConfig
+from regard.errors import DataError
+from regard.files.columns import Column
+from regard.files.lines import Refuse, refuse_at_once
+from regard.files.read import read_rows
+from regard.files.row import Row
 from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.classify_pair import ClassifyPair, ClassifyPairConfig
@@ -17,10 +19,9 @@ from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.multilabel import Multilabel, MultilabelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
 from regard.tasks.relation import Relation, RelationConfig
-from regard.tasks.stream import reach
 from regard.tasks.summarize import Summarize, SummarizeConfig
 from regard.tasks.tag import Tag, TagConfig
-from regard.tasks.task import Task, typed
+from regard.tasks.task import Task
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
@@ -38,7 +39,7 @@ TaskConfig = Annotated[
     | PretrainConfig,
     Field(discriminator="kind"),
 ]
-AnyTask = Task[Any, Any, Any, Any]
+AnyTask = Task
 _ALL: tuple[type[AnyTask], ...] = (
     Translate,
     Summarize,
@@ -53,66 +54,36 @@ _ALL: tuple[type[AnyTask], ...] = (
     Pretrain,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
-SAMPLES = dict.fromkeys(TASKS, "your text") | {
-    "relation": "an <e1>entity</e1> and <e2>another</e2>",
-    "pretrain": "your [MASK]",
-}
-"""A text that each of them can answer."""
 
 
-def asked(kind: str) -> str:
-    """How what a task is asked stands on a command line."""
-    return typed(TASKS[kind].inputs, SAMPLES[kind])
-
-
-def documents(config: TaskConfig) -> By | None:
-    """What a document of plain text is, for a task that reads documents."""
-    return config.documents if isinstance(config, LanguageModelConfig | PretrainConfig) else None
-
-
-def together(config: TaskConfig) -> str | None:
-    """The role whose rows, where they follow one another and have the same in it, are held out together.
-
-    So are those of one record.
-    """
-    return "context" if isinstance(config, AnswerConfig | DialogueConfig) else None
-
-
-def wholes(config: TaskConfig) -> str:
-    """What is held out as a whole."""
-    if isinstance(config, AnswerConfig):
-        return "contexts"
-    if isinstance(config, DialogueConfig):
-        return "conversations"
-    return "rows" if documents(config) is None else "documents"
-
-
-def records(config: TaskConfig) -> Turns | Lists | None:
-    """What is no text in its records: the turns of a conversation; words, tags or labels."""
-    match config:
-        case DialogueConfig():
-            return Turns(config.separator)
-        case TagConfig():
-            return WORDS
-        case MultilabelConfig():
-            return Lists({"label": config.separator})
-    return None
-
-
-def reading(config: TaskConfig) -> Reading | None:
-    """How its files are read, where not every row is a record of texts."""
-    return records(config) or documents(config)
-
-
-def longest(config: TaskConfig, model: ModelConfig) -> int:
-    """Pieces that a model must have positions for, beside the end."""
-    if isinstance(config, DialogueConfig) and isinstance(model, GPTConfig):
-        return reach(config.max_length) - 1
-    return config.max_length
+def task_rows(
+    config: TaskConfig,
+    paths: Sequence[str],
+    columns: Mapping[str, Column | None],
+    *,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+    refuse: Refuse = refuse_at_once,
+) -> Iterator[Row]:
+    """Yields the rows of files, read as this task reads them."""
+    task = TASKS[config.kind]
+    records = read_rows(
+        paths,
+        columns,
+        fields=config.fields,
+        encoding=encoding,
+        base=base,
+        documents=config.document,
+        refuse=refuse,
+    )
+    for record in records:
+        try:
+            yield from task.rows(record) if columns.keys() == set(task.roles) else [record]
+        except DataError as fault:
+            refuse(fault)
 
 
 __all__ = [
-    "SAMPLES",
     "TASKS",
     "Answer",
     "AnswerConfig",
@@ -140,11 +111,5 @@ __all__ = [
     "Translate",
     "TranslateConfig",
     "Writing",
-    "asked",
-    "documents",
-    "longest",
-    "reading",
-    "records",
-    "together",
-    "wholes",
+    "task_rows",
 ]

@@ -16,13 +16,16 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Encoded, Tokenizer, TokenizerConfig
+from regard.data.splits import Every, HoldOut
 from regard.decode import untold
-from regard.errors import CheckpointError, DataError, RecipeError
+from regard.errors import CheckpointError, DataError
+from regard.fields.axis import Axis, ended
+from regard.fields.span import Span, answer_places
+from regard.fields.text import Text
+from regard.files.row import Row
+from regard.metrics.metric import Metric
 from regard.models.answerer import best_spans
 from regard.models.dims import Dims
 from regard.tasks.answered import Answered, AnswerTally
@@ -31,11 +34,11 @@ from regard.tasks.questions import (
     Place,
     Question,
     Questions,
-    answer_places,
     context_windows,
     piece_places,
 )
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.text.tokenizer import Encoded, Tokenizer, TokenizerConfig
 
 WINDOWS_TOGETHER = 64
 """Read at once when nothing is learnt: a book has thousands."""
@@ -45,7 +48,7 @@ BETWEEN = 1
 """The mark that stands between a question and its context."""
 
 
-class AnswerConfig(Config):
+class AnswerConfig(TaskSettings):
     kind: Literal["answer"] = "answer"
     tokenizer: TokenizerConfig = TokenizerConfig()
     max_length: int = Field(
@@ -69,20 +72,34 @@ class AnswerConfig(Config):
             )
         return self
 
+    @property
+    def fields(self) -> Fields:
+        return {"context": Text(verbatim=True), "answer": Span()}
 
-class Answer:
+    @property
+    def hold_out(self) -> HoldOut:
+        return Every("contexts", together="context")
+
+
+class Answer(Task):
     kind: ClassVar[str] = "answer"
+    settings: ClassVar[type[Any]] = AnswerConfig
     roles: ClassVar[tuple[str, ...]] = ("question", "context", "answer")
     inputs: ClassVar[tuple[str, ...]] = ("question", "context")
     models: ClassVar[tuple[str, ...]] = ("answerer",)
-    metric = "f1"
+    called: ClassVar[str] = "an answerer"
+    metric = Metric("f1")
     unusable: ClassVar[str] = "empty, or with an answer that the vocabulary cannot spell"
-    input_ground: ClassVar[str] = "near"
-    answer_ground: ClassVar[str] = "answer"
 
     def __init__(self, config: AnswerConfig, tokenizer: Tokenizer, *, may_be_none: bool) -> None:
         self.config, self.tokenizer, self.may_be_none = config, tokenizer, may_be_none
         self.dims = Dims(source_vocab=len(tokenizer))
+
+    @classmethod
+    def rows(cls, record: Row) -> Iterator[Row]:
+        if isinstance(record.cells["answer"], list):
+            answer_places(record)
+        yield record
 
     @classmethod
     def fit(cls, config: AnswerConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
@@ -92,11 +109,11 @@ class Answer:
             before = ""
             for row in rows:
                 found = bool(answer_places(row))
-                if row.fields["question"].strip() and row.fields["context"].strip():  # else it is left out
+                if row.cells["question"].strip() and row.cells["context"].strip():  # else it is left out
                     answerable.add(found)
-                yield row.fields["question"]
-                if row.fields["context"] != before:
-                    before = row.fields["context"]
+                yield row.cells["question"]
+                if row.cells["context"] != before:
+                    before = row.cells["context"]
                     yield before
 
         learnt_from = sampled(texts())
@@ -106,15 +123,8 @@ class Answer:
         return cls(config, made, may_be_none=False in answerable)
 
     @property
-    def rows_together(self) -> int:
-        return ROWS_TOGETHER
-
-    @property
     def tokenizers(self) -> dict[str, Tokenizer]:
         return dict.fromkeys(self.inputs, self.tokenizer)
-
-    def searching(self, **changes: Any) -> Self:
-        raise RecipeError(f"{next(iter(changes))}: an answerer does not search, so it has no such setting")
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
@@ -132,10 +142,10 @@ class Answer:
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), may_be_none=may_be_none)
 
     def encode(self, rows: Sequence[Row]) -> list[Question]:
-        contexts = {text: self.tokenizer.encode(text) for text in {row.fields["context"] for row in rows}}
-        asked = self.tokenizer.ids([row.fields["question"] for row in rows])
+        contexts = {text: self.tokenizer.encode(text) for text in {row.cells["context"] for row in rows}}
+        asked = self.tokenizer.ids([row.cells["question"] for row in rows])
         return [
-            self._question(row, ids, contexts[row.fields["context"]])
+            self._question(row, ids, contexts[row.cells["context"]])
             for row, ids in zip(rows, asked, strict=True)
         ]
 
@@ -198,11 +208,11 @@ class Answer:
     def measure(self, model: nn.Module, batch: Questions, *, thorough: bool) -> AnswerTally:
         right = []
         for example in batch.examples:
-            context = example.row.fields["context"]
+            context = example.row.cells["context"]
             right.append(tuple(context[slice(*place)] for place in answer_places(example.row) or ()))
         return AnswerTally([answer.text for answer in self.predict(model, batch)], right)
 
-    def predict(self, model: nn.Module, batch: Questions, tell: Tell[Answered] = untold) -> list[Answered]:
+    def predict(self, model: nn.Module, batch: Questions, tell: Tell = untold) -> list[Answered]:
         with torch.inference_mode():
             start_RT, end_RT = self.scores(model, batch)
             best = best_spans(start_RT, end_RT, batch.keep_RT, self.config.max_answer)
@@ -229,7 +239,7 @@ class Answer:
             return Answered("", None, None, windows[at][1][1], len(windows), at, (0, 0), example.cut)
         _, (likely, _), (first, last) = windows[at]
         start, end = example.characters(at, first, last)
-        text = example.row.fields["context"][start:end]
+        text = example.row.cells["context"][start:end]
         return Answered(text, start, end, likely, len(windows), at, (first, last), example.cut)
 
     def force(self, example: Question, prediction: Answered) -> Questions:
@@ -244,7 +254,7 @@ class Answer:
         ]
         return torch.cat(told, 1)
 
-    def leave_out(self, batch: Questions, pieces: range) -> Questions:
+    def leave_out(self, batch: Questions, pieces: Sequence[int]) -> Questions:
         near = self._near(batch.examples[0])
         return batch.unknowing([near[piece] for piece in pieces], self.tokenizer.marks.unknown)
 
@@ -257,28 +267,26 @@ class Answer:
         begin = max(0, min(middle - room // 2, len(places) - room))
         return asked + list(places[begin : begin + room])
 
-    def grounds(self, example: Question, prediction: Answered) -> dict[str, Ground]:
+    def axes(self, example: Question, prediction: Answered) -> Axes:
         shown = example.window(prediction.window, prediction.ends)
         labels = self._labels(shown)
         ends = [labels[place] if prediction.text else "no answer" for place in prediction.ends]
         near = (*(labels[place] for place in self._near(shown)), labels[-1])
-        return {
-            "text": Ground("question and context", labels),
-            "near": Ground("question and what is near the answer", near),
-            "answer": Ground("answer", (f"begins: {ends[0]}", f"ends: {ends[1]}")),
+        by_name = {
+            "text": ended("question and context", labels),
+            "near": ended("question and what is near the answer", near),
+            "answer": Axis("answer", (f"begins: {ends[0]}", f"ends: {ends[1]}"), unit="end"),
         }
+        return Axes(by_name, left_out="near", answer="answer", site=word_to_word)
 
     def _labels(self, window: Question) -> tuple[str, ...]:
         """Of every place of a window: a mark, or what stands there in the text."""
-        fields, marks = window.row.fields, self.tokenizer.pieces(self.tokenizer.framed((), ()))
+        fields, marks = window.row.cells, self.tokenizer.pieces(self.tokenizer.framed((), ()))
         begin = int(window.begins[0])
         own = window.offsets[begin : begin + int(window.lengths[0]) - window.first - 1]
         context = (fields["context"][start:end] for start, end in own)
         asked = self.tokenizer.words(fields["question"], self.config.max_question)
         return (*marks[:-2], *asked, marks[-2], *context, marks[-1])
-
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        return word_to_word(site)
 
     def pictures(self, model: nn.Module, batch: Questions) -> list[Picture]:
         likely_2T = torch.cat([scores_1T.softmax(1) for scores_1T in self.scores(model, batch)])

@@ -13,13 +13,14 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
-from regard.errors import DataError, RecipeError, did_you_mean, quoted
+from regard.errors import DataError, did_you_mean, quoted
+from regard.fields.axis import Axis, ended
+from regard.fields.label import Label as LabelField
+from regard.files.row import Row
+from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.tasks.labelled import (
     Label,
@@ -32,12 +33,13 @@ from regard.tasks.labelled import (
     without_words,
 )
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, padded, word_to_word
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 MOST_LABELS = 10_000
 
 
-class LabelConfig(Config):
+class LabelConfig(TaskSettings):
     """Of tasks that answer with one label."""
 
     tokenizer: TokenizerConfig = TokenizerConfig()
@@ -47,21 +49,24 @@ class LabelConfig(Config):
         None, description='what a text counts in training, by label; "balanced": every label as much in all'
     )
 
+    @property
+    def fields(self) -> Fields:
+        return {"label": LabelField()}
+
 
 class ClassifyConfig(LabelConfig):
     kind: Literal["classify"] = "classify"
 
 
-class Classify:
+class Classify(Task):
     kind: ClassVar[str] = "classify"
+    settings: ClassVar[type[Any]] = ClassifyConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     called: ClassVar[str] = "a classifier"
-    metric = "accuracy"
+    metric = Metric("accuracy")
     unusable: ClassVar[str] = "empty"
-    input_ground: ClassVar[str] = "text"
-    answer_ground: ClassVar[str] = "label"
 
     def __init__(
         self,
@@ -82,11 +87,11 @@ class Classify:
         def texts() -> Iterator[str]:
             nonlocal file
             for row in rows:
-                if not row.fields["label"]:
+                if not row.cells["label"]:
                     raise DataError(f"{row.where}: the label is empty; give every training text one")
-                refuse_texts([row.fields["label"]], row, "label")
+                refuse_texts([row.cells["label"]], row, "label")
                 file = row.file
-                labels[row.fields["label"]] += 1
+                labels[row.cells["label"]] += 1
                 if len(labels) > MOST_LABELS:
                     raise DataError(
                         f"{file}: more than {MOST_LABELS:,} different labels look like text, not classes; "
@@ -109,18 +114,11 @@ class Classify:
     @classmethod
     def spoken(cls, row: Row) -> str:
         """What the vocabulary is learnt from."""
-        return "\n".join(row.fields[role] for role in cls.inputs)
-
-    @property
-    def rows_together(self) -> int:
-        return ROWS_TOGETHER
+        return "\n".join(row.cells[role] for role in cls.inputs)
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
         return {"text": self.tokenizer}
-
-    def searching(self, **changes: Any) -> Self:
-        raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
@@ -131,7 +129,7 @@ class Classify:
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
 
     def encode(self, rows: Sequence[Row]) -> list[Text]:
-        by_role = (self.tokenizer.ids([row.fields[role] for row in rows]) for role in self.inputs)
+        by_role = (self.tokenizer.ids([row.cells[role] for row in rows]) for role in self.inputs)
         return [self._text(row, texts) for row, *texts in zip(rows, *by_role, strict=True)]
 
     def _text(self, row: Row, texts: Sequence[list[int]]) -> Text:
@@ -142,7 +140,7 @@ class Classify:
 
     def index(self, row: Row) -> int:
         """Of its label."""
-        label = row.fields.get("label")
+        label = row.cells.get("label")
         if label is None:
             return -1
         if not label:
@@ -156,9 +154,6 @@ class Classify:
         """Every text says something."""
         size, least = len(example.tokens), len(self.tokenizer.framed(()))
         return size > least if example.second is None else size > example.second + 1 > least + 1
-
-    def usable_input(self, example: Text) -> bool:
-        return self.usable(example)
 
     def size(self, example: Text) -> tuple[int]:
         return (len(example.tokens),)
@@ -201,7 +196,7 @@ class Classify:
         predicted = [label.text for label in self.predict(model, batch)]
         return LabelTally(predicted, [self.labels[index] for index in batch.labels_B.tolist()])
 
-    def predict(self, model: nn.Module, batch: Texts, tell: Tell[Label] = untold) -> list[Label]:
+    def predict(self, model: nn.Module, batch: Texts, tell: Tell = untold) -> list[Label]:
         with torch.inference_mode():
             probabilities = torch.softmax(self.logits(model, batch), dim=-1).tolist()
         labels = [
@@ -223,11 +218,11 @@ class Classify:
         log_probs_BC = torch.log_softmax(self.logits(model, batch), dim=-1)
         return log_probs_BC.gather(1, batch.labels_B[:, None])
 
-    def stays(self, tokens_1T: Tensor, pieces: range) -> Tensor:
+    def stays(self, tokens_1T: Tensor, pieces: Sequence[int]) -> Tensor:
         """Which of the pieces are marks, which are never left out: stays_B."""
         return marks_among(self.tokenizer, tokens_1T, pieces)
 
-    def leave_out(self, batch: Texts, pieces: range) -> Texts:
+    def leave_out(self, batch: Texts, pieces: Sequence[int]) -> Texts:
         n, stays_B = len(pieces), self.stays(batch.tokens_BT, pieces)
         return Texts(
             without_words(batch.tokens_BT, pieces, stays_B),
@@ -237,24 +232,23 @@ class Classify:
             None if batch.segments_BT is None else without_words(batch.segments_BT, pieces, stays_B),
         )
 
-    def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
+    def axes(self, example: Text, prediction: Label) -> Axes:
         marks, size = self.tokenizer.marks, len(example.tokens)
         begin, end = self.tokenizer.pieces(marks.begin), self.tokenizer.pieces([marks.end])
         parts = pairwise((len(begin), size if example.second is None else example.second, size))
         shown = [
             word
             for role, (first, after) in zip(self.inputs, parts, strict=False)
-            for word in (*self.tokenizer.words(example.row.fields[role], after - first - 1), *end)
+            for word in (*self.tokenizer.words(example.row.cells[role], after - first - 1), *end)
         ]
-        return {
-            "text": Ground("text", (*begin, *shown)),
-            "label": Ground("label", (prediction.text,)),
+        by_name = {
+            "text": ended("text", (*begin, *shown)),
+            "label": Axis("label", (prediction.text,), unit="label"),
         }
+        return Axes(by_name, left_out="text", answer="label", site=_site)
 
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        if site.startswith("pooling"):
-            return "pooling: label → words", "label", "text"
-        return word_to_word(site)
 
-    def pictures(self, model: nn.Module, batch: Texts) -> list[Picture]:
-        return []
+def _site(site: str) -> tuple[str, str, str]:
+    if site.startswith("pooling"):
+        return "pooling: label → words", "label", "text"
+    return word_to_word(site)

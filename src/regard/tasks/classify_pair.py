@@ -3,7 +3,7 @@
 A BERT tells them apart by segments; other encoders see the mark between them.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,5 +19,6 @@ class ClassifyPairConfig(LabelConfig):
 
 class ClassifyPair(Classify):
     kind: ClassVar[str] = "classify_pair"
+    settings: ClassVar[type[Any]] = ClassifyPairConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "second", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text", "second")

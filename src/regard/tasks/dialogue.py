@@ -5,27 +5,31 @@ long one the last turns are read, and of those the end. A GPT reads turns and re
 from the reply alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.dialogue import split
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import EOS, OWN, Tokenizer
+from regard.data.splits import Every, HoldOut
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError
+from regard.fields.axis import Axis
+from regard.fields.turns import Replies, Turns, exchanges, split
+from regard.files.row import Row
 from regard.layers import heads
+from regard.metrics.metric import Metric
 from regard.metrics.text import BleuTokenizer
-from regard.models import GPT
+from regard.models import GPT, GPTConfig
 from regard.tasks import stream
 from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
-from regard.tasks.task import Ground, layer_of
+from regard.tasks.task import Axes, Fields, layer_of
+from regard.text.tokenizer import EOS, OWN, Tokenizer
 
 
 class ReplyConfig(DecodeConfig):
@@ -54,13 +58,26 @@ class DialogueConfig(Seq2SeqConfig):
     bleu_tokenize: BleuTokenizer = Field("13a", description="sacrebleu's; 'zh' for Chinese replies")
     decode: ReplyConfig = ReplyConfig()
 
+    @property
+    def fields(self) -> Fields:
+        return {"context": Turns(self.separator), "reply": Replies(self.separator)}
+
+    @property
+    def hold_out(self) -> HoldOut:
+        return Every("conversations", together="context")
+
+    def longest(self, model: Any) -> int:
+        """A GPT reads context and reply as one text."""
+        return stream.reach(self.max_length) - 1 if isinstance(model, GPTConfig) else self.max_length
+
 
 class Dialogue(Seq2Seq[DialogueConfig]):
     kind: ClassVar[str] = "dialogue"
+    settings: ClassVar[type[Any]] = DialogueConfig
     roles: ClassVar[tuple[str, ...]] = ("context", "reply")
     inputs: ClassVar[tuple[str, ...]] = ("context",)
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
-    metric: ClassVar[str] = "probability"
+    metric = Metric("probability")
     learns_from_cut: ClassVar[bool] = True
 
     @classmethod
@@ -73,16 +90,20 @@ class Dialogue(Seq2Seq[DialogueConfig]):
                     "with a language model that was trained here, or without init_from"
                 )
             return cls(config, tokenizer, tokenizer).checked()
-        pairs = sampled((row.fields["context"], row.fields["reply"]) for row in rows)
+        pairs = sampled((row.cells["context"], row.cells["reply"]) for row in rows)
         turns = dict.fromkeys(
             turn for context, reply in pairs for turn in (*split(context, config.separator), reply)
         )
         tokenizer = Tokenizer.train(config.tokenizer, turns)
         return cls(config, tokenizer, tokenizer).checked()
 
+    @classmethod
+    def rows(cls, record: Row) -> Iterator[Row]:
+        return exchanges(record)
+
     def turns(self, row: Row) -> list[str]:
         """The turns that are read."""
-        return split(row.fields["context"], self.config.separator)[-self.config.turns :]
+        return split(row.cells["context"], self.config.separator)[-self.config.turns :]
 
     def read(self, rows: Sequence[Row]) -> list[list[int]]:
         contexts = [self.turns(row) for row in rows]
@@ -103,8 +124,8 @@ class Dialogue(Seq2Seq[DialogueConfig]):
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> ReplyTally:
         """Only the first of several replies to a context has it answered."""
-        fields = [example.row.fields for example in batch.examples]
-        asked = [example for example in batch.examples if example.row.fields["references"]]
+        fields = [example.row.cells for example in batch.examples]
+        asked = [example for example in batch.examples if example.row.cells["references"]]
         answers = iter(self._answers(model, asked, batch.source_BK.device, thorough))
         tokens = batch.keep_BT.sum(dim=1).tolist()
         told = torch.split(self.log_probs(model, batch).double(), tokens)
@@ -135,12 +156,12 @@ class Dialogue(Seq2Seq[DialogueConfig]):
             return stream.start(model, batch, self.config.max_length)
         return super().start(model, batch)
 
-    def grounds(self, example: Pair, prediction: Written) -> dict[str, Ground]:
-        found = super().grounds(example, prediction)
-        said = (*found["source"].labels, *found["target"].labels[:-1])
-        return found | {"stream": Ground("what was said so far", said)}
+    def axes(self, example: Pair, prediction: Written) -> Axes:
+        axes = super().axes(example, prediction)
+        so_far = (*axes.by_name["source"].labels, *axes.by_name["target"].labels[:-1])
+        return replace(axes, by_name=axes.by_name | {"stream": Axis("what was said so far", so_far)})
 
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
+    def site_axes(self, site: str) -> tuple[str, str, str]:
         if site.startswith("stack."):
             return f"layer {layer_of(site)}: reply → what was said so far", "target", "stream"
-        return super().site_grounds(site)
+        return super().site_axes(site)

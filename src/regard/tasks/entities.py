@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from regard.data.marked import MARKS, Marked
-from regard.data.tokenizer import Encoded
+from regard.text.marked import MARKS, Marked
+from regard.text.tokenizer import Encoded
 
 
 class Piece(NamedTuple):

@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.data.examples import Ints
-from regard.data.source import Row
-from regard.data.tokenizer import PAD, Tokenizer
+from regard.files.row import Row
 from regard.metrics.classify import Weigh, one_label
 from regard.metrics.resample import plainly
 from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded, without_each
+from regard.text.tokenizer import PAD, Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ def segments(examples: Sequence[Text]) -> Tensor | None:
     return padded([np.repeat([0, 1], both) for both in sizes]) if sizes else None
 
 
-def marks_among(tokenizer: Tokenizer, tokens_1T: Tensor, pieces: range) -> Tensor:
+def marks_among(tokenizer: Tokenizer, tokens_1T: Tensor, pieces: Sequence[int]) -> Tensor:
     """Which of the pieces are marks, not words: stays_B."""
     marks = torch.tensor([*tokenizer.marks.begin, tokenizer.marks.end], device=tokens_1T.device)
-    return torch.isin(tokens_1T[0, pieces.start : pieces.stop], marks)
+    return torch.isin(tokens_1T[0, list(pieces)], marks)
 
 
-def without_words(row_1T: Tensor, pieces: range, stays_B: Tensor) -> Tensor:
+def without_words(row_1T: Tensor, pieces: Sequence[int], stays_B: Tensor) -> Tensor:
     """A row for each of these pieces, without it unless it stays."""
     shorter_BT = F.pad(without_each(row_1T, pieces), (0, 1), value=PAD)
     return torch.where(stays_B[:, None], row_1T, shorter_BT)

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from torch import Tensor
 
-from regard.data.lines import UNDECODED
-from regard.data.source import Row
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean
+from regard.files.lines import UNDECODED
+from regard.files.row import Row
 
 ClassWeights = Literal["balanced"] | dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] | None
 """By label, 1 where none is given."""

@@ -15,22 +15,25 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.config import Config
-from regard.data.documents import By, goes_on
-from regard.data.examples import Ints, Kept
+from regard.data.examples import Examples, Ints, Kept
+from regard.data.packed import Packed
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
-from regard.data.writing import Space
+from regard.data.splits import End, Every, HoldOut
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
 from regard.errors import DataError
+from regard.fields.axis import Axis, ended
+from regard.files.documents import By, goes_on
+from regard.files.row import Row
 from regard.layers.heads import log_probs, smoothed_cross_entropy
+from regard.metrics.metric import Metric
 from regard.models import GPT
 from regard.models.dims import Dims
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
-from regard.tasks.task import Ground, Loss, Part, Picture, layer_of, padded, without_each
+from regard.tasks.task import Axes, Loss, Part, TaskSettings, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.writing import Space
 
 ENOUGH_PARTS = 100_000
 """Of texts, a few thousand characters each, that a vocabulary is learnt from at most."""
@@ -63,7 +66,7 @@ class ContinueConfig(DecodeConfig):
         return super().changed(**(drawn | changes))
 
 
-class LanguageModelConfig(Config):
+class LanguageModelConfig(TaskSettings):
     kind: Literal["language_model"] = "language_model"
     tokenizer: TextTokenizer = TextTokenizer()
     documents: By = Field(
@@ -75,16 +78,25 @@ class LanguageModelConfig(Config):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     decode: ContinueConfig = ContinueConfig()
 
+    @property
+    def document(self) -> By:
+        return self.documents
 
-class LanguageModel(Writing[Stretches, Continuation]):
+    @property
+    def hold_out(self) -> HoldOut:
+        return End() if self.documents == "files" else Every("documents")
+
+
+class LanguageModel(Writing):
     kind: ClassVar[str] = "language_model"
+    settings: ClassVar[type[Any]] = LanguageModelConfig
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
-    metric = "probability"
+    called: ClassVar[str] = "a language model"
+    layout: ClassVar[type[Examples]] = Packed
+    metric = Metric("probability")
     unusable: ClassVar[str] = "empty"
-    input_ground: ClassVar[str] = "context"
-    answer_ground: ClassVar[str] = "next"
 
     def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
@@ -96,7 +108,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
         cls, config: LanguageModelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None
     ) -> Self:
         if tokenizer is None:
-            texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
+            texts = sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
             tokenizer = Tokenizer.train(config.tokenizer, texts)
         return cls(config, tokenizer).checked()
 
@@ -129,14 +141,11 @@ class LanguageModel(Writing[Stretches, Continuation]):
         return cls(config, Tokenizer.load(folder / "tokenizer.json"))
 
     def encode(self, rows: Sequence[Row]) -> list[Stretch]:
-        found = self.tokenizer.ids([row.fields["text"] for row in rows])
+        found = self.tokenizer.ids([row.cells["text"] for row in rows])
         return [Stretch(row, np.array(ids, np.int64)) for row, ids in zip(rows, found, strict=True)]
 
     def usable(self, example: Stretch) -> bool:
         return len(example.tokens) > 0
-
-    def usable_input(self, example: Stretch) -> bool:
-        return self.usable(example)
 
     def size(self, example: Stretch) -> tuple[int]:
         return (max(1, len(example.tokens)),)
@@ -144,7 +153,7 @@ class LanguageModel(Writing[Stretches, Continuation]):
     def keep(self, example: Stretch) -> Kept:
         """A document is closed where it ends."""
         tokens = example.tokens
-        return (tokens if goes_on(example.row.fields["text"]) else np.append(tokens, self.end),)
+        return (tokens if goes_on(example.row.cells["text"]) else np.append(tokens, self.end),)
 
     def revive(self, row: Row, kept: Kept) -> Stretch:
         (tokens,) = kept
@@ -263,22 +272,21 @@ class LanguageModel(Writing[Stretches, Continuation]):
         told_BT = _told(model, without_each(read_BT, batch.left_out), moved_BT, labels_BT)
         return told_BT.masked_fill(before_BT < left_out_B1, torch.nan)
 
-    def leave_out(self, batch: Stretches, pieces: range) -> Stretches:
+    def leave_out(self, batch: Stretches, pieces: Sequence[int]) -> Stretches:
         return replace(batch, left_out=pieces)
 
-    def grounds(self, example: Stretch, prediction: Continuation) -> dict[str, Ground]:
+    def axes(self, example: Stretch, prediction: Continuation) -> Axes:
         prompt, answer = self._forced(example, prediction)
         labels = self.tokenizer.pieces([*prompt, *answer])
-        return {
-            "context": Ground("the text so far", tuple(labels[:-1])),
-            "next": Ground("what comes next", tuple(labels[len(prompt) :])),
+        by_name = {
+            "context": ended("the text so far", tuple(labels[:-1])),
+            "next": Axis("what comes next", tuple(labels[len(prompt) :])),
         }
+        return Axes(by_name, left_out="context", answer="next", site=_site)
 
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
-    def pictures(self, model: nn.Module, batch: Stretches) -> list[Picture]:
-        return []
+def _site(site: str) -> tuple[str, str, str]:
+    return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
 
 def _told(model: nn.Module, read_BT: Tensor, before_BQ: Tensor, labels_BQ: Tensor) -> Tensor:

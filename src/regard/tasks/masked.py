@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
 from regard.errors import DataError
+from regard.files.row import Row
 from regard.metrics.language import MOST
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.tasks.shared import Columns, Padded
@@ -79,7 +79,7 @@ class MaskedTexts(Padded):
     def inputs(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.tokens_BT, self.lengths_B, self.segments_BT, self.at_N
 
-    def hiding(self, pieces: range, mask: int) -> Self:
+    def hiding(self, pieces: Sequence[int], mask: int) -> Self:
         """A batch of one, once for each of these pieces, which is hidden too; its marks never are."""
         n, (_, width) = len(pieces), self.tokens_BT.shape
         tokens_BT = self.tokens_BT.repeat(n, 1)
@@ -138,6 +138,7 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True)
 class MaskedTally(Columns):
+    has_loss: ClassVar[bool] = True
     vocabulary: str
     """Its digest."""
     seen: list[int]

@@ -12,22 +12,24 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, did_you_mean, quoted, shown
+from regard.fields.axis import Axis, ended
+from regard.fields.labels import Labels as LabelsField
+from regard.files.row import Row
+from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
 from regard.tasks.multilabelled import Labels, LabelsTally, Multilabelled, Multilabelleds
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, padded, word_to_word
+from regard.tasks.task import Axes, Loss, Part, Task, TaskSettings, Tell, padded, word_to_word
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 
-class MultilabelConfig(Config):
+class MultilabelConfig(TaskSettings):
     kind: Literal["multilabel"] = "multilabel"
     tokenizer: TokenizerConfig = TokenizerConfig()
     separator: str = Field(",", min_length=1, max_length=8, description="stands between the labels of a text")
@@ -39,16 +41,19 @@ class MultilabelConfig(Config):
         description='what having a label counts in training; "balanced": as much in all as not having it',
     )
 
+    @property
+    def fields(self) -> dict[str, LabelsField]:
+        return {"label": LabelsField(self.separator)}
 
-class Multilabel:
+
+class Multilabel(Task):
     kind: ClassVar[str] = "multilabel"
+    settings: ClassVar[type[Any]] = MultilabelConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "label")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("classifier",)
-    metric = "micro_f1"
+    metric = Metric("micro_f1")
     unusable: ClassVar[str] = "empty"
-    input_ground: ClassVar[str] = "text"
-    answer_ground: ClassVar[str] = "labels"
 
     def __init__(
         self,
@@ -70,7 +75,7 @@ class Multilabel:
         def texts() -> Iterator[str]:
             nonlocal n_texts
             for row in rows:
-                own = several(row.fields["label"], config.separator)
+                own = config.fields["label"].parse(row.cells["label"])
                 refuse_texts(own, row, "label")
                 counts.update(own)
                 if len(counts) > MOST_LABELS:
@@ -79,7 +84,7 @@ class Multilabel:
                         "choose the right column with data.columns.label, or another task.separator"
                     )
                 n_texts += 1
-                yield row.fields["text"]
+                yield row.cells["text"]
 
         learnt_from = sampled(texts())
         if len(counts) < 2:
@@ -90,10 +95,6 @@ class Multilabel:
         tokenizer = tokenizer or Tokenizer.train(config.tokenizer, learnt_from)
         found = weights(config.class_weights, counts, lambda n: max(1, n_texts - n) / n)
         return cls(config, tokenizer, sorted(counts), found)
-
-    @property
-    def rows_together(self) -> int:
-        return ROWS_TOGETHER
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
@@ -122,12 +123,12 @@ class Multilabel:
         return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
 
     def encode(self, rows: Sequence[Row]) -> list[Multilabelled]:
-        found = self.tokenizer.ids([row.fields["text"] for row in rows])
+        found = self.tokenizer.ids([row.cells["text"] for row in rows])
         return [self._labelled(row, ids) for row, ids in zip(rows, found, strict=True)]
 
     def _labelled(self, row: Row, ids: list[int]) -> Multilabelled:
         limit = self.config.max_length
-        own = several(row.fields.get("label", ""), self.config.separator)
+        own = self.config.fields["label"].parse(row.cells.get("label", ""))
         for label in own:
             if label not in self.index:
                 near = did_you_mean(label, self.labels)
@@ -182,7 +183,7 @@ class Multilabel:
         gold = [tuple(self.labels[n] for n in sorted(example.labels.tolist())) for example in batch.examples]
         return LabelsTally(predicted, gold)
 
-    def predict(self, model: nn.Module, batch: Multilabelleds, tell: Tell[Labels] = untold) -> list[Labels]:
+    def predict(self, model: nn.Module, batch: Multilabelleds, tell: Tell = untold) -> list[Labels]:
         with torch.inference_mode():
             logits_BC = model(batch.tokens_BT, batch.lengths_B)
             likely_BC = torch.sigmoid(logits_BC)
@@ -205,7 +206,7 @@ class Multilabel:
         """Of the answer as a whole: these labels, and no others."""
         return told_together(model(batch.tokens_BT, batch.lengths_B), batch.labels_BC)[:, None]
 
-    def leave_out(self, batch: Multilabelleds, pieces: range) -> Multilabelleds:
+    def leave_out(self, batch: Multilabelleds, pieces: Sequence[int]) -> Multilabelleds:
         n, stays_B = len(pieces), marks_among(self.tokenizer, batch.tokens_BT, pieces)
         return Multilabelleds(
             without_words(batch.tokens_BT, pieces, stays_B),
@@ -214,29 +215,23 @@ class Multilabel:
             batch.examples * n,
         )
 
-    def grounds(self, example: Multilabelled, prediction: Labels) -> dict[str, Ground]:
-        words = self.tokenizer.words(example.row.fields["text"], self.config.max_length)
+    def axes(self, example: Multilabelled, prediction: Labels) -> Axes:
+        words = self.tokenizer.words(example.row.cells["text"], self.config.max_length)
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
         told = prediction.text or "(none)"
-        return {
-            "text": Ground("text", (*marks[:-1], *words, marks[-1])),
-            "labels": Ground("labels", (told,)),
+        by_name = {
+            "text": ended("text", (*marks[:-1], *words, marks[-1])),
+            "labels": Axis("labels", (told,), unit="label"),
         }
-
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        if site.startswith("pooling"):
-            return "pooling: labels → words", "labels", "text"
-        return word_to_word(site)
-
-    def pictures(self, model: nn.Module, batch: Multilabelleds) -> list[Picture]:
-        return []
-
-
-def several(cell: str, separator: str) -> tuple[str, ...]:
-    """The labels in a cell, each once; an empty cell has none."""
-    return tuple(dict.fromkeys(part.strip() for part in cell.split(separator) if part.strip()))
+        return Axes(by_name, left_out="text", answer="labels", site=_site)
 
 
 def told_together(logits_BC: Tensor, labels_BC: Tensor) -> Tensor:
     """Log-probability of having exactly these labels: told_B."""
     return -F.binary_cross_entropy_with_logits(logits_BC, labels_BC, reduction="none").sum(-1)
+
+
+def _site(site: str) -> tuple[str, str, str]:
+    if site.startswith("pooling"):
+        return "pooling: labels → words", "labels", "text"
+    return word_to_word(site)

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
+from regard.files.row import Row
 from regard.metrics.classify import Weigh, several_labels
 from regard.metrics.resample import plainly
 from regard.tasks.shared import Columns, Padded

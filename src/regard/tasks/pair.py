@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
-from regard.data.tokenizer import PAD
+from regard.files.row import Row
 from regard.tasks.shared import Padded
+from regard.text.tokenizer import PAD
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,17 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
-from regard.data.documents import By
-from regard.data.examples import Ints, Kept, closes
+from regard.data.examples import Examples, Ints, Kept
+from regard.data.paired import Paired
 from regard.data.sample import sampled
-from regard.data.sentences import Sentences, sentences
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
-from regard.data.wordpiece import MASK
+from regard.data.splits import End, Every, HoldOut, closes
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.fields.axis import Axis, ended
+from regard.files.documents import By
+from regard.files.row import Row
 from regard.layers.heads import log_probs, log_probs_and_hits, smoothed_cross_entropy
+from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.tasks.masked import (
     DOES_NOT,
@@ -42,7 +42,10 @@ from regard.tasks.masked import (
     Told,
 )
 from regard.tasks.masking import Masking
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, layer_of
+from regard.tasks.task import Axes, Loss, Part, Picture, Task, TaskSettings, Tell, layer_of
+from regard.text.sentences import Sentences, sentences
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.wordpiece import MASK
 
 ENOUGH_PARTS = 100_000
 """Of documents, a few thousand characters each, that a vocabulary is learnt from at most."""
@@ -57,7 +60,7 @@ class PretrainTokenizer(TokenizerConfig):
     lowercase: bool = Field(True, description="fold case, and leave out accents, before anything else")
 
 
-class PretrainConfig(Config):
+class PretrainConfig(TaskSettings):
     kind: Literal["pretrain"] = "pretrain"
     tokenizer: PretrainTokenizer = PretrainTokenizer()
     documents: By = Field(
@@ -83,16 +86,26 @@ class PretrainConfig(Config):
             )
         return self
 
+    @property
+    def document(self) -> By:
+        return self.documents
 
-class Pretrain:
+    @property
+    def hold_out(self) -> HoldOut:
+        return End() if self.documents == "files" else Every("documents")
+
+
+class Pretrain(Task):
     kind: ClassVar[str] = "pretrain"
+    settings: ClassVar[type[Any]] = PretrainConfig
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("bert_pretraining",)
-    metric = "mlm_accuracy"
+    called: ClassVar[str] = "a pretrained BERT"
+    sample: ClassVar[str] = f"your {MASK}"
+    layout: ClassVar[type[Examples]] = Paired
+    metric = Metric("mlm_accuracy")
     unusable: ClassVar[str] = "empty"
-    input_ground: ClassVar[str] = "text"
-    answer_ground: ClassVar[str] = "filled"
 
     def __init__(self, config: PretrainConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
@@ -102,7 +115,7 @@ class Pretrain:
     @classmethod
     def fit(cls, config: PretrainConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         if tokenizer is None:
-            texts = sampled((row.fields["text"] for row in rows), ENOUGH_PARTS)
+            texts = sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
             tokenizer = Tokenizer.train_berts(config.tokenizer, texts)
         if tokenizer.marks.mask is None:
             raise RecipeError(
@@ -116,15 +129,8 @@ class Pretrain:
         return self.config.max_length
 
     @property
-    def rows_together(self) -> int:
-        return ROWS_TOGETHER
-
-    @property
     def tokenizers(self) -> dict[str, Tokenizer]:
         return {"text": self.tokenizer}
-
-    def searching(self, **changes: Any) -> Self:
-        raise RecipeError(f"{next(iter(changes))}: blanks are filled without a search, so it has no setting")
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
@@ -139,7 +145,7 @@ class Pretrain:
 
     def encode(self, rows: Sequence[Row]) -> list[Document]:
         """No sentence has more than half of the room: longer ones become several."""
-        cut = [sentences(row.fields["text"], self.config.sentences) for row in rows]
+        cut = [sentences(row.cells["text"], self.config.sentences) for row in rows]
         found = iter(self.tokenizer.ids([sentence for own in cut for sentence in own]))
         return [self._document(row, [next(found) for _ in own]) for row, own in zip(rows, cut, strict=True)]
 
@@ -181,9 +187,9 @@ class Pretrain:
     def _blanks(self, document: Document) -> Masked:
         """The text as it is, with the mask wherever it says so."""
         row, mask = document.row, self.masking.mask
-        first, *rest = self.tokenizer.ids(row.fields["text"].split(MASK))
+        first, *rest = self.tokenizer.ids(row.cells["text"].split(MASK))
         tokens = np.array(self.tokenizer.framed([*first, *(i for ids in rest for i in (mask, *ids))]))
-        if row.fields["text"].strip() and not rest:
+        if row.cells["text"].strip() and not rest:
             raise DataError(f"{row.where}: the text has no {MASK}; write it where a word is to be found")
         if (n_pieces := len(tokens) - len(self.tokenizer.framed(()))) > self.room:
             raise DataError(
@@ -241,7 +247,7 @@ class Pretrain:
     def _named(self, ids: Ints | Tensor) -> str:
         return " ".join(self.tokenizer.pieces(ids.tolist()))
 
-    def predict(self, model: nn.Module, batch: MaskedTexts, tell: Tell[Filled] = untold) -> list[Filled]:
+    def predict(self, model: nn.Module, batch: MaskedTexts, tell: Tell = untold) -> list[Filled]:
         with torch.inference_mode():
             likely_NV = torch.softmax(model(*batch.inputs)[0].float(), dim=-1)
             likely_NV[:, self._never] = 0.0
@@ -261,7 +267,7 @@ class Pretrain:
 
     def _filled(self, row: Row, ids: list[list[int]], likely: list[list[float]]) -> Filled:
         """A piece that continues a word stands without the space before it."""
-        text, *rest = row.fields["text"].split(MASK)
+        text, *rest = row.cells["text"].split(MASK)
         blanks, start = [], len(text)
         for found, p, after in zip(ids, likely, rest, strict=True):
             names = [self.tokenizer.names[i] for i in found]
@@ -280,26 +286,28 @@ class Pretrain:
         told_N: Tensor = model(*batch.inputs, log_probs(batch.labels_N))[0]
         return told_N.view(len(batch.lengths_B), -1)
 
-    def leave_out(self, batch: MaskedTexts, pieces: range) -> MaskedTexts:
+    def leave_out(self, batch: MaskedTexts, pieces: Sequence[int]) -> MaskedTexts:
         """It is hidden: to a model of hidden words that is to know nothing of it."""
         return batch.hiding(pieces, self.masking.mask)
 
-    def grounds(self, example: Document, prediction: Filled) -> dict[str, Ground]:
+    def axes(self, example: Document, prediction: Filled) -> Axes:
         (masked,) = self.collate([example]).examples
         filled = tuple(blank.candidates[0][1] for blank in prediction.blanks)
-        return {
-            "text": Ground("text", tuple(self.tokenizer.pieces(masked.tokens.tolist()))),
-            "filled": Ground("filled in", filled),
-            "candidates": Ground("could stand there", tuple(_candidates(prediction).values())),
+        by_name = {
+            "text": ended("text", tuple(self.tokenizer.pieces(masked.tokens.tolist()))),
+            "filled": Axis("filled in", filled),
+            "candidates": Axis("could stand there", tuple(_candidates(prediction).values())),
         }
-
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        return f"encoder layer {layer_of(site)}: piece → piece", "text", "text"
+        return Axes(by_name, left_out="text", answer="filled", site=_site)
 
     def pictures(self, model: nn.Module, batch: MaskedTexts) -> list[Picture]:
         likely_NV = torch.softmax(model(*batch.inputs)[0].float(), dim=-1)
         shown_NC = likely_NV[:, list(batch.candidates)]
         return [Picture("candidates", "probability: blank → pieces", shown_NC, "filled", "candidates")]
+
+
+def _site(site: str) -> tuple[str, str, str]:
+    return f"encoder layer {layer_of(site)}: piece → piece", "text", "text"
 
 
 def _pair_costs(scores_B2: Tensor, follows_B: Tensor) -> Tensor:

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data import squad
 from regard.data.examples import Ints
-from regard.data.source import Row
-from regard.errors import DataError
+from regard.files.row import Row
 from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 
@@ -121,26 +119,6 @@ def context_windows(n_pieces: int, room: int, overlap: int) -> list[Place]:
         begin = found[-1][0] + room - overlap
         found.append((begin, min(begin + room, n_pieces)))
     return found
-
-
-def answer_places(row: Row) -> list[Place] | None:
-    """The characters of the context that answer, if that is known: none where nothing does.
-
-    A row that only says the answer's text means where that first occurs.
-    """
-    fields = row.fields
-    if "answer" not in fields:
-        return None
-    if squad.PLACES in fields:
-        return squad.places(fields)
-    answer = fields["answer"]
-    start = fields["context"].find(answer)
-    if start < 0:
-        raise DataError(
-            f"{row.where}: the answer {answer[:60]!r} does not stand in the context; write it as it stands "
-            "there, or leave it empty if there is none"
-        )
-    return [(start, start + len(answer))] if answer else []
 
 
 def piece_places(offsets: Sequence[Place], place: Place) -> Place | None:

@@ -1,18 +1,18 @@
 """relation: what two marked entities of a sentence have to do with one another; a label with a direction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.marked import MARKS, Marked, read_marked
-from regard.data.source import Row
-from regard.data.tokenizer import Tokenizer
+from regard.fields.axis import Axis, ended
+from regard.files.row import Row
+from regard.metrics.metric import Metric
 from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.models.dims import Dims
@@ -21,7 +21,9 @@ from regard.tasks.classify import Classify, LabelConfig
 from regard.tasks.entities import Placed, placed
 from regard.tasks.labelled import Label, Text, Texts
 from regard.tasks.shared import Columns
-from regard.tasks.task import Ground, Picture
+from regard.tasks.task import Axes, Picture
+from regard.text.marked import MARKS, Marked, read_marked
+from regard.text.tokenizer import Tokenizer
 
 BLANK = Marked("", (0, 0), (0, 0))
 
@@ -71,9 +73,11 @@ class RelationTally(Columns):
 
 class Relation(Classify):
     kind: ClassVar[str] = "relation"
+    settings: ClassVar[type[Any]] = RelationConfig
     models: ClassVar[tuple[str, ...]] = ("relater",)
     called: ClassVar[str] = "a relater"
-    metric = "macro_f1"
+    sample: ClassVar[str] = "an <e1>entity</e1> and <e2>another</e2>"
+    metric = Metric("macro_f1")
     config: RelationConfig
 
     def __init__(
@@ -109,20 +113,21 @@ class Relation(Classify):
         found = super().measure(model, batch, thorough=thorough)
         return RelationTally(self.config.no_relation, found.predicted, found.gold)
 
-    def stays(self, tokens_1T: Tensor, pieces: range) -> Tensor:
+    def stays(self, tokens_1T: Tensor, pieces: Sequence[int]) -> Tensor:
         """The entities' marks too: the text cannot be read without them."""
-        is_mark_B = tokens_1T[0, pieces.start : pieces.stop] >= self.first_mark
+        is_mark_B = tokens_1T[0, list(pieces)] >= self.first_mark
         return super().stays(tokens_1T, pieces) | is_mark_B
 
-    def grounds(self, example: Text, prediction: Label) -> dict[str, Ground]:
+    def axes(self, example: Text, prediction: Label) -> Axes:
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
         found = self._placed(example.row)
         words = (*marks[:-1], *self.tokenizer.shown(found.ids, found.words), marks[-1])
-        return {
-            "text": Ground("text", words),
-            "label": Ground("relation", (prediction.text,)),
-            "labels": Ground("relations", self.labels),
+        by_name = {
+            "text": ended("text", words),
+            "label": Axis("relation", (prediction.text,), unit="label"),
+            "labels": Axis("relations", self.labels, unit="label"),
         }
+        return replace(super().axes(example, prediction), by_name=by_name)
 
     def pictures(self, model: nn.Module, batch: Texts) -> list[Picture]:
         likely_1C = torch.softmax(self.logits(model, batch), dim=-1)
@@ -130,5 +135,5 @@ class Relation(Classify):
 
 
 def _marked(row: Row) -> Marked:
-    text = row.fields["text"]
+    text = row.cells["text"]
     return read_marked(text, row.where) if text.strip() else BLANK

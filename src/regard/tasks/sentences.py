@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
-from regard.data.tokenizer import Marks
+from regard.files.row import Row
 from regard.tasks.shared import Padded
 from regard.tasks.task import padded
 from regard.tasks.windows import windows
+from regard.text.tokenizer import Marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Sentences(Padded):
         lengths_R = torch.tensor([len(window) for window in found])
         return cls(tokens_RT, lengths_R, at_BN, keep_BN, tags_BN, tuple(examples))
 
-    def unknowing(self, pieces: range, marks: Marks) -> Self:
+    def unknowing(self, pieces: Sequence[int], marks: Marks) -> Self:
         """A batch of one window, once for each of these pieces, which becomes unknown.
 
         It is not left out, as a word that is gone could not be tagged. A mark at the beginning is no piece of

@@ -14,20 +14,20 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
 from regard.data.examples import Kept
 from regard.data.sample import sampled
-from regard.data.source import Row
-from regard.data.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, among
+from regard.fields.axis import Axis, ended
+from regard.files.row import Row
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.dims import Dims
 from regard.tasks.pair import NOTHING, Pair, Pairs, Written
-from regard.tasks.task import Ground, Loss, Part, Picture, Tally, layer_of, padded, without_each
+from regard.tasks.task import Axes, Loss, Part, Tally, TaskSettings, layer_of, padded, without_each
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
+from regard.text.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
 
 QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False, "scores": False}
 """How validation searches while a model learns."""
@@ -35,7 +35,7 @@ SILENCE = Hypothesis((), 0.0, 0.0)
 """What is found for an empty text."""
 
 
-class Seq2SeqConfig(Config):
+class Seq2SeqConfig(TaskSettings):
     kind: str
     tokenizer: TokenizerConfig = TokenizerConfig()
     joint: bool = Field(False, description="one vocabulary for both sides; good for related languages")
@@ -56,15 +56,13 @@ class Seq2SeqConfig(Config):
 Co = TypeVar("Co", bound=Seq2SeqConfig)
 
 
-class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
+class Seq2Seq(Writing, Generic[Co]):
     kind: ClassVar[str]
     roles: ClassVar[tuple[str, ...]]
     inputs: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
-    metric: ClassVar[str]
+    called: ClassVar[str] = "a model that writes"
     unusable: ClassVar[str] = "empty or too long"
-    input_ground: ClassVar[str] = "source"
-    answer_ground: ClassVar[str] = "target"
     learns_from_cut: ClassVar[bool] = False
     """Whether a part of a source is enough to learn its target from."""
 
@@ -74,8 +72,8 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
         self.writer = Writer(target, config.max_length)
 
     @classmethod
-    def fit(cls, config: Co, rows: Iterable[Row]) -> Self:
-        pairs = sampled(tuple(row.fields[role] for role in cls.roles) for row in rows)
+    def fit(cls, config: Co, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
+        pairs = sampled(tuple(row.cells[role] for role in cls.roles) for row in rows)
         if config.joint:
             joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
             return cls(config, joint, joint).checked()
@@ -113,11 +111,11 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
 
     def encode(self, rows: Sequence[Row]) -> list[Pair]:
         _, wanted = self.roles
-        targets = self.target.ids([row.fields.get(wanted, "") for row in rows])
+        targets = self.target.ids([row.cells.get(wanted, "") for row in rows])
         limit = self.config.max_length
         pairs = []
         for row, source, target in zip(rows, self.read(rows), targets, strict=True):
-            answer = (BOS, *target[:limit], EOS) if wanted in row.fields else (BOS,)
+            answer = (BOS, *target[:limit], EOS) if wanted in row.cells else (BOS,)
             part = self.part(source)
             pairs.append(
                 Pair(row, np.array(part), np.array(answer), len(part) < len(source), len(target) > limit)
@@ -126,7 +124,7 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
 
     def read(self, rows: Sequence[Row]) -> list[list[int]]:
         """The whole sources, each closed by an end mark."""
-        return [[*ids, EOS] for ids in self.source.ids([row.fields[self.roles[0]] for row in rows])]
+        return [[*ids, EOS] for ids in self.source.ids([row.cells[self.roles[0]] for row in rows])]
 
     def part(self, source: list[int]) -> list[int]:
         """What is read of a source: its beginning, if it is too long."""
@@ -209,7 +207,7 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
         given, wanted = self.roles
         answers = self.written(model, self.collate(examples).to(device), thorough=True)
         return [
-            {"input": example.row.fields[given], "expected": example.row.fields[wanted], "answer": answer}
+            {"input": example.row.cells[given], "expected": example.row.cells[wanted], "answer": answer}
             for example, answer in zip(examples, answers, strict=True)
         ]
 
@@ -262,7 +260,7 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
         log_probs_BTV = torch.log_softmax(self.forward(model, batch), dim=-1).view(n_rows, length, -1)
         return log_probs_BTV.gather(2, batch.labels_BT[..., None]).squeeze(-1)
 
-    def leave_out(self, batch: Pairs, pieces: range) -> Pairs:
+    def leave_out(self, batch: Pairs, pieces: Sequence[int]) -> Pairs:
         n = len(pieces)
         return Pairs(
             without_each(batch.source_BK, pieces),
@@ -274,19 +272,21 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
 
     def source_labels(self, example: Pair) -> tuple[str, ...]:
         """A label for each piece of the source, its end included."""
-        words = self.source.words(example.row.fields[self.roles[0]], len(example.source) - 1)
+        words = self.source.words(example.row.cells[self.roles[0]], len(example.source) - 1)
         return (*words, "</s>")
 
-    def grounds(self, example: Pair, prediction: Written) -> dict[str, Ground]:
+    def axes(self, example: Pair, prediction: Written) -> Axes:
         given, wanted = self.roles
         target = tuple(self.target.pieces(prediction.ids))
-        return {
-            "source": Ground(given, self.source_labels(example)),
-            "target": Ground(wanted, (*target, "</s>")),
-            "written": Ground("written so far", ("<s>", *target)),
+        by_name = {
+            "source": ended(given, self.source_labels(example)),
+            "target": Axis(wanted, (*target, "</s>")),
+            "written": Axis("written so far", ("<s>", *target)),
         }
+        return Axes(by_name, left_out="source", answer="target", site=self.site_axes)
 
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
+    def site_axes(self, site: str) -> tuple[str, str, str]:
+        """The title of an attention site, and the axes of its rows and columns."""
         given, wanted = self.roles
         layer = layer_of(site)
         if site.startswith("encoder."):
@@ -298,6 +298,3 @@ class Seq2Seq(Writing[Pairs, Written], Generic[Co]):
         if layer is None:
             return f"alignment: {wanted} → {given}", "target", "source"
         return f"decoder layer {layer}: {wanted} → {given}", "target", "source"
-
-    def pictures(self, model: nn.Module, batch: Pairs) -> list[Picture]:
-        return []

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -21,6 +21,8 @@ class Padded:
 @dataclass(frozen=True)
 class Columns:
     """A tally: lists with an entry for each example, beside what holds for all of them."""
+
+    has_loss: ClassVar[bool] = False
 
     def __add__(self, other: Self) -> Self:
         return replace(self, **{name: own + getattr(other, name) for name, own in self._lists().items()})

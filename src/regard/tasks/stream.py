@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.data.tokenizer import PAD
 from regard.layers import heads
 from regard.models.gpt import GPT, Reading
 from regard.tasks.pair import Pairs
+from regard.text.tokenizer import PAD
 
 
 def reach(max_length: int) -> int:

@@ -1,16 +1,17 @@
 """Stretches of text in batches, what continues them, and what they cost: the values of language_model."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.data.examples import Ints
-from regard.data.source import Row
+from regard.files.row import Row
 from regard.metrics.language import foretold
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.tasks.shared import Columns, Padded
@@ -31,7 +32,7 @@ class Stretches(Padded):
     examples: tuple[Stretch, ...]
     n_given: int = 1
     """Of a replay: how many tokens the answer continues."""
-    left_out: range | None = None
+    left_out: Sequence[int] | None = None
     """Of a replay: the tokens that are left out, each in a row of its own."""
 
     @cached_property
@@ -76,6 +77,7 @@ class Continuation:
 class BlockTally(Columns):
     """Of every block: what it cost, its tokens, its characters, and how many of the tokens are unknown."""
 
+    has_loss: ClassVar[bool] = True
     vocabulary: str
     """Its digest."""
     nats: list[float]

@@ -5,11 +5,12 @@ so both sides have one vocabulary unless told otherwise.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from torch import nn
 
+from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
 from regard.tasks.pair import Pairs
@@ -59,15 +60,16 @@ class SummaryTally(Columns):
 
 class Summarize(Seq2Seq[SummarizeConfig]):
     kind: ClassVar[str] = "summarize"
+    settings: ClassVar[type[Any]] = SummarizeConfig
     roles: ClassVar[tuple[str, ...]] = ("document", "summary")
     inputs: ClassVar[tuple[str, ...]] = ("document",)
-    metric: ClassVar[str] = "rougeL"
+    metric = Metric("rougeL")
     learns_from_cut: ClassVar[bool] = True
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:
         written = self.written(model, batch, thorough=thorough)
         documents, references = (
-            [example.row.fields[role] for example in batch.examples] for role in self.roles
+            [example.row.cells[role] for example in batch.examples] for role in self.roles
         )
         return SummaryTally(
             references,

@@ -12,23 +12,26 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard import tags
-from regard.config import Config
-from regard.data.conll import INSIDE_A_WORD
 from regard.data.examples import Kept
-from regard.data.lines import UNDECODED
 from regard.data.sample import sampled
-from regard.data.source import Row, word_where
-from regard.data.tokenizer import Tokenizer, TokenizerConfig
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
-from regard.letters import JOINERS, MARK, outline
+from regard.fields.axis import Axis, ended
+from regard.fields.tags import Tags, Words, words_of
+from regard.files.conll import INSIDE_A_WORD
+from regard.files.lines import UNDECODED
+from regard.files.read import word_where
+from regard.files.row import Row, text_of
+from regard.metrics.metric import Metric
 from regard.models.dims import Dims
 from regard.models.tagger import Tagger
 from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
-from regard.tasks.task import ROWS_TOGETHER, Ground, Loss, Part, Picture, Tell, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.text import tags
+from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from regard.text.unicode import JOINERS, MARK, outline
 
 Split = Literal["auto", "characters", "signs", "spaces"]
 CUTS = {
@@ -39,7 +42,7 @@ CUTS = {
 MOST_TAGS = 1000
 
 
-class TagConfig(Config):
+class TagConfig(TaskSettings):
     kind: Literal["tag"] = "tag"
     tokenizer: TokenizerConfig = TokenizerConfig()
     split: Split = Field(
@@ -55,15 +58,19 @@ class TagConfig(Config):
     )
     max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
+    @property
+    def fields(self) -> Fields:
+        return {"text": Words(), "tags": Tags()}
 
-class Tag:
+
+class Tag(Task):
     kind: ClassVar[str] = "tag"
+    settings: ClassVar[type[Any]] = TagConfig
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
+    called: ClassVar[str] = "a tagger"
     unusable: ClassVar[str] = "empty or illegally tagged"
-    input_ground: ClassVar[str] = "text"
-    answer_ground: ClassVar[str] = "answer"
 
     def __init__(self, config: TagConfig, tokenizer: Tokenizer, names: Sequence[str], split: Split) -> None:
         self.config, self.tokenizer, self.names, self.split = config, tokenizer, tuple(names), split
@@ -72,8 +79,8 @@ class Tag:
         self.dims = Dims(source_vocab=len(tokenizer), tags=self.names)
 
     @property
-    def metric(self) -> str:
-        return "accuracy" if self.scheme is None else "f1"
+    def metric(self) -> Metric:
+        return Metric("accuracy" if self.scheme is None else "f1")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -96,7 +103,7 @@ class Tag:
                         f"{row.where}: more than {MOST_TAGS:,} different tags look like words; "
                         "choose the right column with data.columns.tags"
                     )
-                yield row.fields["text"]
+                yield text_of(row.cells["text"])
 
         learnt_from = sampled(texts())
         names = tags.completed(names) if config.illegal == "mend" else names
@@ -105,10 +112,6 @@ class Tag:
             raise DataError(f"the training data have {found}; a tagger needs at least two")
         split = config.split if config.split != "auto" else "characters" if characters else "signs"
         return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(names), split)
-
-    @property
-    def rows_together(self) -> int:
-        return ROWS_TOGETHER
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
@@ -155,9 +158,9 @@ class Tag:
         ]
 
     def _words(self, row: Row) -> tuple[list[str], list[str]]:
-        text = row.fields["text"]
-        if "tags" not in row.fields:
-            return (text.split(" ") if row.in_words else self.words(text)), []
+        text = row.cells["text"]
+        if "tags" not in row.cells:
+            return (text if isinstance(text, list) else self.words(text)), []
         words, own = words_and_tags(row)
         for place, tag in enumerate(own):
             if tag not in self.index:
@@ -219,7 +222,7 @@ class Tag:
         gold = [tuple(self.names[tag] for tag in example.tags) for example in batch.examples]
         return TagTally(self.scheme is not None, predicted, gold)
 
-    def predict(self, model: nn.Module, batch: Sentences, tell: Tell[Tagged] = untold) -> list[Tagged]:
+    def predict(self, model: nn.Module, batch: Sentences, tell: Tell = untold) -> list[Tagged]:
         assert isinstance(model, Tagger)
         with torch.inference_mode():
             scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
@@ -234,9 +237,9 @@ class Tag:
         return answers
 
     def _tagged(self, example: Sentence, best: list[int], likely: list[float]) -> Tagged:
-        text = example.row.fields["text"]
-        in_words = example.row.in_words or "tags" in example.row.fields
-        cut = _between_spaces(text) if in_words else self._places(text)
+        cell = example.row.cells["text"]
+        text, is_cut = text_of(cell), isinstance(cell, list) or "tags" in example.row.cells
+        cut = _between_spaces(text) if is_cut else self._places(text)
         names = tuple(self.names[tag] for tag in best)
         return Tagged(text, tuple(cut), names, tuple(likely), self.scheme is not None, example.cut)
 
@@ -255,23 +258,21 @@ class Tag:
         scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
         return model.marginals(scores_BNC, batch.keep_BN)
 
-    def leave_out(self, batch: Sentences, pieces: range) -> Sentences:
+    def leave_out(self, batch: Sentences, pieces: Sequence[int]) -> Sentences:
         return batch.unknowing(pieces, self.tokenizer.marks)
 
-    def grounds(self, example: Sentence, prediction: Tagged) -> dict[str, Ground]:
+    def axes(self, example: Sentence, prediction: Tagged) -> Axes:
         shown = example.first_window(self.config.max_length)
         read = list(zip(prediction.words, prediction.tags, shown.n_pieces, strict=False))
         pieces = [piece for word, _, n in read for piece in self.tokenizer.words(word, n) or (word,)]
         marks = self.tokenizer.pieces(self.tokenizer.framed(()))
-        return {
-            "text": Ground("text", (*marks[:-1], *pieces, marks[-1])),
-            "answer": Ground("words", tuple(f"{word}/{tag}" for word, tag, _ in read)),
-            "tags": Ground("tags", self.names),
-            "before": Ground("tag before", self.names),
+        by_name = {
+            "text": ended("text", (*marks[:-1], *pieces, marks[-1])),
+            "answer": Axis("words", tuple(f"{word}/{tag}" for word, tag, _ in read), unit="word"),
+            "tags": Axis("tags", self.names, unit="tag"),
+            "before": Axis("tag before", self.names, unit="tag"),
         }
-
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        return word_to_word(site)
+        return Axes(by_name, left_out="text", answer="answer", site=word_to_word)
 
     def pictures(self, model: nn.Module, batch: Sentences) -> list[Picture]:
         assert isinstance(model, Tagger)
@@ -285,7 +286,7 @@ class Tag:
 
 def words_and_tags(row: Row) -> tuple[list[str], list[str]]:
     """Of a row with tags; an empty one has neither."""
-    words, own = (row.fields[role].split(" ") if row.fields[role] else [] for role in ("text", "tags"))
+    words, own = (words_of(row.cells[role]) for role in ("text", "tags"))
     if len(words) != len(own):
         raise DataError(
             f"{row.where}: {len(words)} words but {len(own)} tags; every word needs one, "

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from regard import tags
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.spans import by_kind, span_counts, span_scores
 from regard.tasks.shared import Columns
+from regard.text import tags
 
 
 @dataclass(frozen=True)

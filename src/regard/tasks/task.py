@@ -4,21 +4,29 @@ Data flows one way: rows → `encode` → examples → `collate` → batches →
 The training loop, the evaluation and the explanation see only this protocol.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.examples import Ints, Kept
-from regard.data.source import Row
-from regard.data.tokenizer import PAD, Tokenizer
+from regard.config import Config
+from regard.data.examples import Examples, Ints, Kept
+from regard.data.splits import Every, HoldOut
 from regard.decode import untold
+from regard.errors import RecipeError
+from regard.fields.axis import Axis
+from regard.fields.field import Field
+from regard.files.documents import By
+from regard.files.row import Row, text_of
+from regard.metrics.metric import Metric
 from regard.models.dims import Dims
+from regard.text.tokenizer import PAD, Tokenizer
 
 
 @dataclass(frozen=True)
@@ -84,27 +92,27 @@ class Tally(Protocol):
     def by_kind(self) -> dict[str, dict[str, float]]:
         """Scores of each kind of answer, where there are kinds."""
 
-
-@runtime_checkable
-class Priced(Protocol):
-    """A tally whose metrics hold the loss: the task need not be asked for it beside them."""
-
     @property
-    def n_tokens(self) -> int:
-        """What the loss is a mean over."""
+    def has_loss(self) -> bool:
+        """Whether the metrics hold the loss, so that the task need not be asked for it."""
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What the rows or the columns of an attention map are: a name, and a label for each."""
+class Axes:
+    """The axes of all maps of one answer."""
 
-    name: str
-    labels: tuple[str, ...]
+    by_name: dict[str, Axis]
+    left_out: str
+    """The axis whose units are left out in turn, to measure what matters."""
+    answer: str
+    """The axis of what `replay` gives the log-probabilities of."""
+    site: Callable[[str], tuple[str, str, str]]
+    """An attention site → a title, and the names of the axes of its rows and columns."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A map that is no attention, between two grounds: what else a model can show of an answer."""
+    """A map between two axes that is no attention: what else a model can show of an answer."""
 
     site: str
     title: str
@@ -114,121 +122,175 @@ class Picture:
     columns: str
 
 
-Ex = TypeVar("Ex")
-Ba = TypeVar("Ba", bound=Batch)
-Pr = TypeVar("Pr", bound=Prediction)
-Ta = TypeVar("Ta", bound=Tally, covariant=True)
-
-Tell = Callable[[int, Pr], None]
+Tell = Callable[[int, Any], None]
 """(place in the batch, prediction): hears of each once, in any order."""
-
 
 ROWS_TOGETHER = 64
 """Inputs answered in one batch."""
 
 
-class Task(Protocol[Ex, Ba, Pr, Ta]):
+Fields = Mapping[str, Field]
+"""By role."""
+
+
+class TaskSettings(Config):
+    """The settings that the code around a task asks every task for."""
+
+    kind: str
+    max_length: int
+
+    @property
+    def fields(self) -> Fields:
+        """The field of every role whose cells are not just text."""
+        return {}
+
+    @property
+    def document(self) -> By | None:
+        """What a document of plain text is, for a task that reads documents."""
+        return None
+
+    @property
+    def hold_out(self) -> HoldOut:
+        """What is held out for validation where no validation data are given."""
+        return Every()
+
+    def longest(self, model: Any) -> int:
+        """Tokens that a model must have positions for, beside the end."""
+        return self.max_length
+
+
+class Task(Protocol):
+    """A task subclasses this explicitly; what has a body here is what most tasks do alike."""
+
     kind: ClassVar[str]
+    settings: ClassVar[type[Any]]
     roles: ClassVar[tuple[str, ...]]
     """The columns a row must have for training."""
     inputs: ClassVar[tuple[str, ...]]
     """Those of them that prediction needs."""
     models: ClassVar[tuple[str, ...]]
     """The kinds of model that can do it."""
+    called: ClassVar[str]
+    """What users call a model of this task: "a tagger"."""
     unusable: ClassVar[str]
     """What rows are that cannot be trained on."""
-    input_ground: ClassVar[str]
-    """The ground whose pieces `leave_out` leaves out."""
-    answer_ground: ClassVar[str]
-    """The ground of what `replay` tells the log-probabilities of."""
+    sample: ClassVar[str] = "your text"
+    """An input that every model of this task can answer."""
+    layout: ClassVar[type[Examples]] = Examples
+    """How examples lie over the cached rows."""
     dims: Dims
 
     @property
-    def metric(self) -> str:
-        """The metric that decides which checkpoint is best; higher is better."""
+    @abstractmethod
+    def metric(self) -> Metric:
+        """The metric that decides which checkpoint is best."""
 
     @property
     def rows_together(self) -> int:
         """How many inputs are answered in one batch at most."""
+        return ROWS_TOGETHER
 
     @property
+    @abstractmethod
     def tokenizers(self) -> dict[str, Tokenizer]:
-        """The tokeniser of every role that holds text."""
+        """The tokenizer of every role that holds text."""
 
     @classmethod
-    def fit(cls, config: Any, rows: Iterable[Row]) -> Self:
+    @abstractmethod
+    def fit(cls, config: Any, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         """Learn what the training data decides: vocabulary, labels."""
+
+    @classmethod
+    def rows(cls, record: Row) -> Iterator[Row]:
+        """The rows that one record of a file becomes; DataError where its cells do not belong together."""
+        yield record
 
     def searching(self, **changes: Any) -> Self:
         """The same task with another search (beam=5); RecipeError when it does not search."""
+        raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
 
+    @abstractmethod
     def save(self, folder: Path) -> None: ...
 
     @classmethod
+    @abstractmethod
     def load(cls, config: Any, folder: Path) -> Self: ...
 
-    def encode(self, rows: Sequence[Row]) -> list[Ex]:
+    @abstractmethod
+    def encode(self, rows: Sequence[Row]) -> list[Any]:
         """Examples of these rows, in their order."""
 
-    def usable(self, example: Ex) -> bool:
+    @abstractmethod
+    def usable(self, example: Any) -> bool:
         """Whether it can be trained on: it says something and was not cut."""
 
-    def usable_input(self, example: Ex) -> bool:
+    def usable_input(self, example: Any) -> bool:
         """Whether there is anything to predict from."""
+        return self.usable(example)
 
-    def size(self, example: Ex) -> tuple[int, ...]:
+    @abstractmethod
+    def size(self, example: Any) -> tuple[int, ...]:
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
-    def keep(self, example: Ex) -> Kept:
+    @abstractmethod
+    def keep(self, example: Any) -> Kept:
         """What a cache has to keep of it, as sequences of integers from 0 on."""
 
-    def revive(self, row: Row, kept: Kept) -> Ex:
+    @abstractmethod
+    def revive(self, row: Row, kept: Kept) -> Any:
         """The example again, as far as training needs it; the row has no text."""
 
-    def collate(self, examples: Sequence[Ex]) -> Ba: ...
+    @abstractmethod
+    def collate(self, examples: Sequence[Any]) -> Any: ...
 
-    def loss(self, model: nn.Module, batch: Ba) -> Loss: ...
+    @abstractmethod
+    def loss(self, model: nn.Module, batch: Any) -> Loss: ...
 
-    def measure(self, model: nn.Module, batch: Ba, *, thorough: bool) -> Ta:
+    @abstractmethod
+    def measure(self, model: nn.Module, batch: Any, *, thorough: bool) -> Any:
         """Compare predictions with the truth; `thorough` searches as the recipe says, else greedily."""
 
-    def predict(self, model: nn.Module, batch: Ba, tell: Tell[Pr] = untold) -> list[Pr]:
-        """Of every example, in their order; `tell` hears each as soon as it is there."""
-
-    def force(self, example: Ex, prediction: Pr) -> Ba:
-        """The batch of one that replays a finished prediction in one pass."""
-
-    def replay(self, model: nn.Module, batch: Ba) -> Tensor:
-        """Log-probabilities of what is forced: one per predicted token (or one per label)."""
-
-    def leave_out(self, batch: Ba, pieces: range) -> Ba:
-        """The forced batch once per input piece of these, without that piece."""
-
-    def grounds(self, example: Ex, prediction: Pr) -> dict[str, Ground]:
-        """What attention maps are between: "source", "target", "summary" …"""
-
-    def site_grounds(self, site: str) -> tuple[str, str, str]:
-        """For an attention site: a title, and the names of the grounds of its rows and columns."""
-
-    def pictures(self, model: nn.Module, batch: Ba) -> list[Picture]:
-        """What else can be shown of a forced batch of one."""
-
-
-@runtime_checkable
-class Sampling(Protocol):
-    """A task that says itself what of its answers is worth showing while a model learns."""
+    @abstractmethod
+    def predict(self, model: nn.Module, batch: Any, tell: Tell = untold) -> list[Any]:
+        """Predictions of all examples, in their order; `tell` hears each as soon as it is there."""
 
     def samples(
         self, model: nn.Module, examples: Sequence[Any], device: torch.device
     ) -> list[dict[str, str]]:
-        """Input, expected answer and answer of these validation examples."""
+        """Input, expected answer and answer of these validation examples, shown while a model learns."""
+        answers = self.predict(model, self.collate(examples).to(device))
+        first, *_, last = self.roles
+        return [
+            {"input": text_of(row.cells[first]), "expected": text_of(row.cells[last]), "answer": answer.text}
+            for row, answer in zip((example.row for example in examples), answers, strict=True)
+        ]
+
+    @abstractmethod
+    def force(self, example: Any, prediction: Any) -> Any:
+        """The batch of one that replays a finished prediction in one pass."""
+
+    @abstractmethod
+    def replay(self, model: nn.Module, batch: Any) -> Tensor:
+        """Log-probabilities of what is forced: one per predicted token (or one per label)."""
+
+    @abstractmethod
+    def leave_out(self, batch: Any, units: Sequence[int]) -> Any:
+        """The forced batch once per input unit of these, without that unit."""
+
+    @abstractmethod
+    def axes(self, example: Any, prediction: Any) -> Axes:
+        """The axes of all maps of an answer."""
+
+    def pictures(self, model: nn.Module, batch: Any) -> list[Picture]:
+        """What else can be shown of a forced batch of one."""
+        return []
 
 
-def typed(inputs: Sequence[str], text: str = "your text") -> str:
-    """How what a task is asked stands on a command line; `text` is what it is asked alone."""
-    first, *others = inputs
+def typed(task: type[Task]) -> str:
+    """How an input of a task is typed on a command line."""
+    first, *others = task.inputs
     if not others:
-        return f'"{text}"'
+        return f'"{task.sample}"'
     return " ".join([f'"your {first}"', *(f'--{role} "your {role}"' for role in others)])
 
 
@@ -238,7 +300,7 @@ def layer_of(site: str) -> int | None:
 
 
 def word_to_word(site: str) -> tuple[str, str, str]:
-    """`site_grounds` of an encoder that reads words."""
+    """The title and axes of a site in an encoder that reads one text."""
     return f"encoder layer {layer_of(site)}: word → word", "text", "text"
 
 
@@ -250,7 +312,7 @@ def padded(sequences: Sequence[Ints]) -> Tensor:
     return torch.from_numpy(rows)
 
 
-def without_each(tokens_1T: Tensor, pieces: range) -> Tensor:
+def without_each(tokens_1T: Tensor, pieces: Sequence[int]) -> Tensor:
     """A row for each of these pieces: the tokens without it."""
     length = tokens_1T.shape[1]
     left_out_B = torch.tensor(pieces, device=tokens_1T.device)

@@ -1,12 +1,13 @@
 """translate: a text in one language in, the same in another out."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 from torch import nn
 
+from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, plainly
 from regard.metrics.text import BleuTokenizer, Counts, bleu, chrf, counted, scored, signature
 from regard.tasks.pair import Pairs
@@ -58,13 +59,14 @@ class TextTally(Columns):
 
 class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
+    settings: ClassVar[type[Any]] = TranslateConfig
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
     inputs: ClassVar[tuple[str, ...]] = ("source",)
-    metric: ClassVar[str] = "bleu"
+    metric = Metric("bleu")
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
         return TextTally.of(
             self.config.bleu_tokenize,
             self.written(model, batch, thorough=thorough),
-            [example.row.fields["target"] for example in batch.examples],
+            [example.row.cells["target"] for example in batch.examples],
         )

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from regard.data.tokenizer import BOS, OWN, Tokenizer
 from regard.decode import (
     NOBODY,
     DecodeConfig,
@@ -26,6 +25,7 @@ from regard.decode import (
     walk,
 )
 from regard.errors import RecipeError
+from regard.text.tokenizer import BOS, OWN, Tokenizer
 
 Wishes = tuple[str, ...]
 NEVER_WRITTEN = OWN.unwritten

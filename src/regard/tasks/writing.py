@@ -1,27 +1,18 @@
 """What tasks that answer with a text have in common: they search, and can be heard while they do."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Self
 
 from torch import nn
 
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, Tree, untold
 from regard.errors import RecipeError
-from regard.tasks.task import ROWS_TOGETHER, Batch, Prediction, Tell
+from regard.tasks.task import ROWS_TOGETHER, Task, Tell
 from regard.tasks.writer import Writer
 
 
-class Asked(Batch, Protocol):
-    @property
-    def examples(self) -> Sequence[Any]: ...
-
-
-Ba = TypeVar("Ba", bound=Asked)
-Pr = TypeVar("Pr", bound=Prediction)
-
-
-class Writing(ABC, Generic[Ba, Pr]):
+class Writing(Task):
     writer: Writer
 
     @property
@@ -40,7 +31,7 @@ class Writing(ABC, Generic[Ba, Pr]):
 
     @abstractmethod
     def search(
-        self, model: nn.Module, batch: Ba, decode: DecodeConfig, listener: Listener = NOBODY
+        self, model: nn.Module, batch: Any, decode: DecodeConfig, listener: Listener = NOBODY
     ) -> list[list[Hypothesis]]:
         """What is found for each example, best first."""
 
@@ -49,12 +40,12 @@ class Writing(ABC, Generic[Ba, Pr]):
         """What the answer to an example says."""
 
     @abstractmethod
-    def told(self, example: Any, found: Sequence[Hypothesis]) -> Pr:
+    def told(self, example: Any, found: Sequence[Hypothesis]) -> Any:
         """What was found, best first, as the answer to the example."""
 
-    def predict(self, model: nn.Module, batch: Ba, tell: Tell[Pr] = untold) -> list[Pr]:
+    def predict(self, model: nn.Module, batch: Any, tell: Tell = untold) -> list[Any]:
         examples = batch.examples
-        answers: dict[int, Pr] = {}
+        answers: dict[int, Any] = {}
 
         def ended(source: int, found: Sequence[Hypothesis]) -> None:
             answers[source] = self.told(examples[source], found)
@@ -63,7 +54,7 @@ class Writing(ABC, Generic[Ba, Pr]):
         self.search(model, batch, self.decode, Listener(ends=ended))
         return [answers[source] for source in range(len(examples))]
 
-    def follow(self, model: nn.Module, batch: Ba, tell: Callable[[str], None]) -> Pr:
+    def follow(self, model: nn.Module, batch: Any, tell: Callable[[str], None]) -> Any:
         """Predict a batch of one; `tell` hears how the text begins whenever more of it is certain."""
         if self.decode.n_best > 1:
             raise RecipeError("decode.n_best: only one answer can be followed; leave it at 1")
@@ -83,7 +74,7 @@ class Writing(ABC, Generic[Ba, Pr]):
             tell(answer.text)
         return answer
 
-    def recorded(self, model: nn.Module, batch: Ba) -> Tree:
+    def recorded(self, model: nn.Module, batch: Any) -> Tree:
         """The search for the answer of a batch of one."""
         if self.decode.sample or self.decode.beam == 1:
             raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")

@@ -9,11 +9,11 @@ from torch import nn
 
 from regard.data.batching import sorted_batches
 from regard.metrics.resample import Weighable
-from regard.tasks.task import Priced, Tally, Task, evaluating
+from regard.tasks.task import Tally, Task, evaluating
 
 
 def evaluate(
-    task: Task[Any, Any, Any, Any],
+    task: Task,
     model: nn.Module,
     examples: Sequence[Any],
     device: torch.device,
@@ -36,7 +36,7 @@ def evaluate(
             batch = task.collate([examples[i] for i in indices]).to(device)
             part = task.measure(model, batch, thorough=thorough)
             tally = part if tally is None else tally + part
-            if not isinstance(part, Priced):
+            if not part.has_loss:
                 loss = task.loss(model, batch)
                 for name, count in batch.counts.items():
                     losses[name] = losses.get(name, 0.0) + float(loss.shown[name])
@@ -46,7 +46,7 @@ def evaluate(
     assert tally is not None, "nothing to evaluate"
     if isinstance(tally, Weighable):
         tally = tally.taken(np.argsort(order).tolist())
-    if isinstance(tally, Priced):
+    if tally.has_loss:
         return tally.metrics(), tally
     loss_sum = sum(losses[name] / max(1, counts[name]) for name in losses)
     return {"loss": loss_sum, **tally.metrics()}, tally

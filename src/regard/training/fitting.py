@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import RunError
-from regard.machine import Machine
+from regard.training.machine import Machine
 from regard.training.precision import products
 from regard.training.state import Training
 

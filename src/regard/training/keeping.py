@@ -137,7 +137,8 @@ def choose(training: Training, reason: str) -> Finished:
         checkpoint.fill(training.model, _mean(training, steps), str(root))
         scores[name] = training.score(thorough=True)
     best, last = next(iter(scores)), next(reversed(scores))
-    kept = last if scores[last][0][metric] >= (1 - LUCK) * scores[best][0][metric] else best
+    of_last, of_best = (scores[name][0][metric.name] for name in (last, best))
+    kept = last if metric.is_nearly(of_last, of_best, LUCK) else best
     if kept != last:
         checkpoint.fill(training.model, _mean(training, candidates[kept]), str(root))
     metrics, tally = scores[kept]

@@ -159,8 +159,9 @@ def _validate(training: Training) -> Iterator[Event]:
     """Score, note whether it is the best so far (of equals, that of the lowest loss), save."""
     before, began = training.progress, time.perf_counter()
     metrics, samples = _score(training)
-    score, loss = metrics[training.task.metric], metrics["loss"]
-    better = before.best_score is None or score > before.best_score
+    metric = training.task.metric
+    score, loss = metrics[metric.name], metrics["loss"]
+    better = before.best_score is None or metric.is_better(score, before.best_score)
     level = score == before.best_score and before.best_loss is not None and loss < before.best_loss
     best = better or level
     noted = {"best_score": score, "best_loss": loss, "best_step": before.step} if best else {}

@@ -4,8 +4,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from regard.machine import has_bfloat16
 from regard.training.config import TrainConfig
+from regard.training.machine import has_bfloat16
 
 WIDE_ENOUGH = 128
 """Narrower models gain less from quicker products than the changes between precisions cost."""

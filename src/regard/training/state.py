@@ -16,7 +16,7 @@ from regard.data.ahead import Ahead
 from regard.data.batching import Order, Place, split
 from regard.data.examples import Examples
 from regard.errors import CheckpointError
-from regard.tasks.task import Batch, Sampling, Tally, Task, evaluating
+from regard.tasks.task import Batch, Tally, Task, evaluating
 from regard.training import checkpoint
 from regard.training.checkpoint import Progress
 from regard.training.config import TrainConfig
@@ -57,7 +57,7 @@ class Load:
 
 @dataclass
 class Training:
-    task: Task[Any, Any, Any, Any]
+    task: Task
     model: nn.Module
     train: Examples
     valid: Sequence[Any]
@@ -195,16 +195,8 @@ class Training:
         shown = [example for example in first_few if self.task.usable_input(example)]
         if not shown:
             return []
-        if isinstance(self.task, Sampling):
-            with evaluating(self.model):
-                return self.task.samples(self.model, shown, self.device)
         with evaluating(self.model):
-            answers = self.task.predict(self.model, self.task.collate(shown).to(self.device))
-        first, *_, last = self.task.roles
-        return [
-            {"input": row.fields[first], "expected": row.fields[last], "answer": answer.text}
-            for row, answer in zip((example.row for example in shown), answers, strict=True)
-        ]
+            return self.task.samples(self.model, shown, self.device)
 
 
 def _optimizer(

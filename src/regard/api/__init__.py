@@ -1,0 +1,1 @@
+"""What Python callers use: train and load, embeddings, relations."""

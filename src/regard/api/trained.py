@@ -1,0 +1,331 @@
+"""The Python face of regard: train a recipe, load a model, and ask it to predict, evaluate, explain."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.data.batching import sorted_batches
+from regard.data.layout import scored
+from regard.decode import among, untold
+from regard.decode.follow import follow
+from regard.errors import DataError, RecipeError, RunError
+from regard.explain.beams import BeamTree
+from regard.explain.explanation import Explanation
+from regard.explain.replay import explain
+from regard.files.columns import Column
+from regard.files.row import Asked, Row, rows_of, several
+from regard.interop.ct2_engine import BUILTIN, Engines
+from regard.interop.export import Report, export
+from regard.metrics.resample import Difference, Weighable, differences, intervals
+from regard.models import Ensemble, ModelConfig
+from regard.models.ensemble import Member
+from regard.models.outline import places
+from regard.recipe import DataConfig, Recipe, laid_out
+from regard.runs.prepare import is_finished, pick_device, prepare
+from regard.runs.store import load_model, save_model
+from regard.tasks import AnyTask, TaskConfig, Writing, task_rows
+from regard.tasks.seq2seq import Seq2Seq
+from regard.tasks.task import Prediction, Tally, Tell, evaluating
+from regard.training.evaluate import evaluate
+from regard.training.events import Event
+from regard.training.ranks import is_first, joined
+from regard.training.sinks import ConsoleSink
+from regard.training.stopping import Stop
+
+READ_AHEAD = 1024
+"""Texts read ahead at most when predicting from a stream: enough to batch by length, few enough to hold."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    metrics: dict[str, float]
+    signatures: dict[str, str]
+    n_examples: int
+    by_kind: dict[str, dict[str, float]]
+    """Scores of each kind of answer, where the task has kinds: spans of a tagger, or its tags."""
+    tally: Tally = field(repr=False)
+    """What every example contributed, in the order of the rows."""
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """By metric, where 95 % of the scores would lie on other data of the same kind (bootstrap)."""
+        return intervals(self.tally) if isinstance(self.tally, Weighable) else {}
+
+    def against(self, other: "Evaluation") -> dict[str, Difference]:
+        """How much better this is than another model on the same rows, and whether that may be chance.
+
+        Of every metric that both have and that is computed alike.
+        """
+        one, two = self.tally, other.tally
+        if not (isinstance(one, Weighable) and isinstance(two, Weighable) and type(one) is type(two)):
+            raise RunError("models of different tasks are not compared; give two of the same")
+        if one.truth != two.truth:
+            raise DataError(
+                "the two models were not asked the same; give both the same rows and columns (and compare "
+                "only language models, and pretrained BERTs, of the same vocabulary and task settings)"
+            )
+        alike = {name for name in self.metrics if self.signatures.get(name) == other.signatures.get(name)}
+        return {name: found for name, found in differences(one, two).items() if name in alike}
+
+
+@dataclass
+class Trained:
+    """A model that can be used."""
+
+    task: AnyTask
+    task_config: TaskConfig
+    model: nn.Module
+    model_config: ModelConfig
+    metrics: dict[str, Any]
+    device: torch.device
+    engines: Engines = BUILTIN
+    data: DataConfig | None = None
+    """Of the run that it comes from, if it does: how such files are laid out."""
+
+    def predict(self, texts: Asked | Iterable[Asked], *, tell: Tell = untold, **decode: Any) -> Any:
+        """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
+
+        A task with several inputs takes a mapping for each: {"question": …, "context": …}.
+        `tell` hears each with its place among the texts, in any order: as soon as its own search has ended.
+        """
+        if isinstance(texts, str | Mapping):
+            return next(self._stream([texts], 1, decode, tell))
+        return list(self._stream(texts, READ_AHEAD, decode, tell))
+
+    def stream(self, texts: Iterable[Asked | Row], **decode: Any) -> Iterator[Any]:
+        """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
+
+        The first answer waits for one text only; how many are read ahead doubles from there.
+        """
+        return self._stream(texts, 1, decode)
+
+    def _stream(
+        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell = untold
+    ) -> Iterator[Any]:
+        task = self._searching(decode)
+        fast, _ = self.engines.pick(task)
+        pending, done = several(texts), 0
+        while chunk := list(islice(pending, ahead)):
+            ahead = min(2 * ahead, READ_AHEAD)
+            rows = rows_of(chunk, *task.inputs, first=done + 1)
+            told = among(range(done, done + len(chunk)), tell)
+            done += len(chunk)
+            if fast is not None and isinstance(task, Seq2Seq):
+                for place, answer in enumerate(fast.answers(task, rows)):
+                    told(place, answer)
+                    yield answer
+            else:
+                yield from self._answers(task, task.encode(rows), told)
+
+    def _answers(self, task: AnyTask, examples: Sequence[Any], tell: Tell = untold) -> list[Any]:
+        """In their order; but the batches of short ones come first, as they keep the others waiting least."""
+        answers: dict[int, Any] = {}
+        with evaluating(self.model):
+            sizes = [task.size(example) for example in examples]
+            for indices in reversed(sorted_batches(sizes, 4096, task.rows_together)):
+                batch = task.collate([examples[i] for i in indices]).to(self.device)
+                answers |= zip(indices, task.predict(self.model, batch, among(indices, tell)), strict=True)
+        return [answers[i] for i in range(len(examples))]
+
+    def answered_by(self, **decode: Any) -> str:
+        """Which engine answers with these settings, and why it is not the other."""
+        return self.engines.pick(self._searching(decode))[1]
+
+    def follow(self, text: Asked | Row, **decode: Any) -> Generator[str, None, Prediction]:
+        """How the answer begins, whenever more of it is certain; the last text is that of the answer.
+
+        The prediction itself is what the generator returns.
+        """
+        task = self._searching(decode)
+        if not isinstance(task, Writing):
+            raise RecipeError(f"{task.kind} models answer at once; there is nothing to follow")
+        (example,) = task.encode(rows_of([text], *task.inputs))
+        batch = task.collate([example]).to(self.device)
+
+        def search(tell: Callable[[str], None]) -> Prediction:
+            with evaluating(self.model):
+                answer: Prediction = task.follow(self.model, batch, tell)
+            return answer
+
+        return follow(search)
+
+    def beams(self, text: str, **decode: Any) -> BeamTree:
+        """The search for the answer: every beginning that was considered, and what became of it."""
+        task = self._searching(decode)
+        if not isinstance(task, Writing):
+            raise RecipeError(f"{task.kind} models do not search; there is no tree of beams")
+        (example,) = task.encode(rows_of([text], *task.inputs))
+        if not task.usable_input(example):
+            raise DataError("there is nothing to search for: the text is empty")
+        with evaluating(self.model):
+            tree = task.recorded(self.model, task.collate([example]).to(self.device))
+        settings = task.decode.model_dump(exclude_defaults=True) | {"beam": task.decode.beam}
+        said = ", ".join(f"{name} {value}" for name, value in settings.items())
+        return BeamTree.of(tree, task.writer.tokenizer, str(self.model_config), text, said)
+
+    def evaluate(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        columns: dict[str, Column] | None = None,
+        *,
+        encoding: str | None = None,
+        tick: Callable[[int], None] = lambda done: None,
+        **decode: Any,
+    ) -> Evaluation:
+        """Scores on files laid out like the training data; `tick` hears how many rows each batch scored.
+
+        A run knows its columns and its encoding; a model folder takes columns by their names.
+        """
+        task = self._searching(decode)
+        files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
+        data = self.data if files else None
+        roles, encoding = laid_out(data, next(iter(files), ""), task.roles, columns, encoding)
+        rows = task_rows(self.task_config, files, roles, encoding=encoding)
+        examples = scored(task, rows, ", ".join(files))
+        metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
+        return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally)
+
+    def explain(self, text: Asked, answer: Any = None, **decode: Any) -> Explanation:
+        """What the model attended to while it answered, and how far that may be trusted.
+
+        An `answer` that `predict` gave to the text is explained as it is; else it is predicted here.
+        """
+        if isinstance(self.model, Ensemble):
+            raise RunError("models that answer together are explained one by one; load one of them")
+        task = self._searching(decode)
+        return explain(task, self.model, str(self.model_config), text, self.device, answer)
+
+    def save(self, folder: str | Path) -> None:
+        folder = Path(folder)
+        if isinstance(self.model, Ensemble):
+            raise RunError("models that answer together are saved one by one; load one of them")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RunError(f"{folder}: already exists and is not empty; choose another")
+        save_model(folder, self.task, self.task_config, self.model, self.model_config, self.metrics)
+
+    def export(
+        self,
+        folder: str | Path,
+        to: str,
+        texts: Sequence[Asked],
+        *,
+        references: Sequence[str] | None = None,
+        int8: bool = False,
+        tick: Callable[[int], None] = lambda done: None,
+    ) -> Report:
+        """Write a folder for "hf", "ct2" or "onnx", once both engines are shown to answer `texts` alike.
+
+        Texts are mappings where a task has several inputs, as in `predict`.
+        `tick` hears how many texts are done; every text is done three times, and six with int8.
+        """
+        if isinstance(self.model, Ensemble):
+            raise RunError("models that answer together are exported one by one; load one of them")
+        return export(
+            self.task,
+            self.model,
+            self.model_config,
+            Path(folder),
+            to,
+            texts,
+            references=references,
+            int8=int8,
+            tick=tick,
+        )
+
+    def _searching(self, decode: dict[str, Any]) -> AnyTask:
+        return self.task.searching(**decode) if decode else self.task
+
+
+def load(
+    folder: str | Path,
+    *others: str | Path,
+    device: str = "auto",
+    engine: str = "builtin",
+    int8: bool = False,
+) -> Trained:
+    """A model from a run folder or a model folder; with others, models that answer together.
+
+    `engine="ct2"` answers with CTranslate2, `"auto"` with it where it can; `int8` lets it round the weights.
+    """
+    task, task_config, model, model_config, metrics = load_model(Path(folder))
+    if others:
+        members = [_member(model, Path(folder))]
+        members += [_alike(Path(other), Path(folder), task, task_config) for other in others]
+        model, metrics = Ensemble(members), {}
+    recipe, where = Path(folder) / "recipe.json", pick_device(device)
+    data = Recipe.read(recipe).data if recipe.is_file() else None
+    engines = Engines.made(engine, task, model, model_config, where, int8=int8)
+    return Trained(task, task_config, model.to(where), model_config, metrics, where, engines, data)
+
+
+def _member(model: nn.Module, folder: Path) -> Member:
+    if not isinstance(model, Member):
+        raise RunError(f"{folder}: only models with an encoder and a decoder answer together")
+    return model
+
+
+def _alike(other: Path, folder: Path, task: AnyTask, task_config: TaskConfig) -> Member:
+    """The model of another run, which must write in the same vocabulary and have room for as long texts."""
+    its_task, _, model, config, _ = load_model(other)
+    member = _member(model, other)
+    if its_task.kind != task.kind:
+        raise RunError(f"{other}: a {its_task.kind} model cannot answer together with {folder} ({task.kind})")
+    for role, tokenizer in task.tokenizers.items():
+        if not tokenizer.is_like(its_task.tokenizers[role]):
+            raise RunError(
+                f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
+                "trained on the same data with the same tokenizer (and another seed or other sizes)"
+            )
+    most, needed = places(config), task_config.longest(config)
+    if most is not None and most <= needed:
+        raise RunError(
+            f"{other}: has {most} positions, but texts of {folder} may have {needed} pieces and an end; "
+            "give it first"
+        )
+    return member
+
+
+def train(
+    recipe: Recipe | str | Path,
+    *overrides: str,
+    fresh: bool = False,
+    accept_changes: bool = False,
+    quiet: bool = False,
+) -> Trained:
+    """Train a recipe (an object, or a file with overrides like "model.n_heads=8") to a scored model.
+
+    A run that stands in its folder goes on from where it is; `fresh` sets it aside and begins anew.
+    Paths in a recipe file start from the current folder, as on the command line.
+    """
+    if not isinstance(recipe, Recipe):
+        recipe = Recipe.read(Path(recipe), overrides)
+    elif overrides:
+        raise RecipeError(
+            f"{overrides[0]!r}: overrides are for a recipe file; change the Recipe object instead"
+        )
+    console, stop = None if quiet or not is_first() else ConsoleSink(), Stop()
+    tell: Callable[[Event], None] = console or (lambda event: None)
+    if not fresh and is_finished(recipe):
+        if console is not None:
+            console.already_finished(recipe.run)
+        return load(recipe.run, device=recipe.train.device)
+    try:
+        with (
+            stop.listening(),
+            joined(pick_device(recipe.train.device), shard=recipe.train.shard) as ranks,
+            prepare(
+                recipe, fresh=fresh, accept_changes=accept_changes, stop=stop, ranks=ranks, tell=tell
+            ) as prepared,
+        ):
+            for event in prepared.events():
+                tell(event)
+    finally:
+        if console is not None:
+            console.close()
+    return load(prepared.folder, device=recipe.train.device)

@@ -1,0 +1,1 @@
+"""Kinds of data: one file = one kind of column, torch-free."""

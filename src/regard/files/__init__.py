@@ -1,0 +1,1 @@
+"""Files → rows, lazily: one module per format."""

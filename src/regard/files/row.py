@@ -1,0 +1,67 @@
+"""Rows: the records of somebody's data, as they are kept between a file and a task."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.errors import DataError
+from regard.files.lines import UNDECODED
+
+Asked = Any
+"""What a model is asked: the value of its input, or where it needs several, each by its role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record of the user's data, and where it came from.
+
+    Cells are what JSON can hold: a text, a list of words, the path of a picture. Fields make values of them.
+    """
+
+    cells: dict[str, Any]
+    file: str
+    line: int
+    id: str = ""
+    """What the file itself calls it."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.id or self.line}"
+
+
+def several(asked: Iterable[Asked | Row]) -> Iterator[Asked | Row]:
+    """What is asked, one by one; DataError if it is nothing of that kind."""
+    if not isinstance(asked, Iterable):
+        raise DataError(f"{asked!r}: texts must be strings")
+    return iter(asked)
+
+
+def rows_of(asked: Iterable[Asked | Row], *roles: str, first: int = 1) -> list[Row]:
+    """Rows for a task that needs these roles; what comes from no file is counted from `first`."""
+    return [
+        one if isinstance(one, Row) else Row(_asked(one, number, roles), "input", number)
+        for number, one in enumerate(asked, first)
+    ]
+
+
+def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
+    by_role = {roles[0]: one} if isinstance(one, str) and len(roles) == 1 else one
+    if not isinstance(by_role, Mapping) or set(by_role) != set(roles):
+        if len(roles) == 1:
+            raise DataError(f"{one!r}: texts must be strings")
+        wanted = ", ".join(f'"{role}": "…"' for role in roles)
+        raise DataError(f"input {number}: {' and '.join(roles)} are needed, as in {{{wanted}}}")
+    for role in roles:
+        if not isinstance(by_role[role], str):
+            raise DataError(f"input {number}: the {role} must be a string")
+        if half := UNDECODED.search(by_role[role]):
+            place = f"input {number}, character {half.start() + 1} of the {role}"
+            raise DataError(f"{place}: U+{ord(half[0]):04X} is half of a surrogate pair; remove it")
+    return {role: by_role[role] for role in roles}
+
+
+def text_of(cell: object) -> str:
+    """A cell as one text: words, or what stands for several things, with a space between."""
+    if isinstance(cell, list):
+        return " ".join(text_of(part.get("text", "") if isinstance(part, dict) else part) for part in cell)
+    return cell if isinstance(cell, str) else str(cell)

@@ -1,0 +1,1 @@
+"""What `regard init` recognises in files, and the first recipe it drafts."""

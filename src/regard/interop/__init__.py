@@ -1,0 +1,1 @@
+"""Models trained elsewhere, read; models trained here, written for other engines, with parity checks."""

@@ -1,0 +1,135 @@
+"""Graphs that onnxruntime runs with nothing beside it but a tokenizer (`regard[onnx]`).
+
+A translator is two of them (onnx_translator.py); what answers at once is one, model.onnx. Batch and lengths
+are free. Attention is exported as it is computed when somebody looks at it, in plain operators: those are the
+same for every score, mask, position and number of heads.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.attention.tap import tapped
+from regard.errors import RunError
+from regard.interop.parity import Floats, Ints
+from regard.text.tokenizer import EOS, PAD
+
+OPSET = 18
+LARGE = 1_500_000_000
+"""Bytes of weights above which they lie beside the graph: a file of this format ends at 2 GB."""
+SETTINGS = "regard.json"
+MODEL = "model.onnx"
+INPUTS = ("tokens", "lengths", "segments")
+
+
+def write_reader(folder: Path, graph: nn.Module, outputs: list[str], *, pairs: bool = False) -> None:
+    """model.onnx: `tokens` and `lengths` and, where two texts are read together, `segments` → `outputs`.
+
+    The segments stand there even for an encoder that does not tell texts apart.
+    """
+    from torch.export import Dim  # takes a second, and most users never export
+
+    batch, length = Dim("batch"), Dim("length")
+    tokens_BT, lengths_B = torch.full((3, 5), EOS), torch.tensor([5, 4, 2])
+    arguments = (tokens_BT, lengths_B, torch.zeros_like(tokens_BT))
+    free = ({0: batch, 1: length}, {0: batch}, {0: batch, 1: length})
+    n = len(INPUTS) if pairs else len(INPUTS) - 1
+    write_graph(folder / MODEL, graph, arguments[:n], free[:n], list(INPUTS[:n]), outputs)
+
+
+def write_graph(
+    path: Path,
+    graph: nn.Module,
+    arguments: tuple[Any, ...],
+    free: tuple[Any, ...],
+    inputs: list[str],
+    outputs: list[str],
+) -> None:
+    try:
+        import onnxscript  # noqa: F401  torch exports with it
+    except ImportError:
+        raise _missing() from None
+    n_bytes = sum(tensor.numel() * tensor.element_size() for tensor in graph.state_dict().values())
+    with _quietly(), torch.no_grad(), tapped(graph, lambda site: _as_it_is):
+        torch.onnx.export(
+            graph,
+            arguments,
+            path,
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_shapes=free,
+            opset_version=OPSET,
+            external_data=n_bytes > LARGE,
+            dynamo=True,
+            verbose=False,
+        )
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """What the exporter says is about torch, not about the model."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def _as_it_is(weights_BHQK: Tensor, v_BHKW: Tensor) -> Tensor:
+    return weights_BHQK
+
+
+def _missing() -> RunError:
+    return RunError(
+        "onnx: needs onnx, onnxscript and onnxruntime; install them with: pip install 'regard[onnx]'"
+    )
+
+
+class Reader:
+    """model.onnx as onnxruntime loads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.session, self.name = session(folder / MODEL), runtime_name()
+        self.reads_pairs = len(self.session.get_inputs()) == len(INPUTS)
+
+    def __call__(self, *given: Ints) -> list[Floats]:
+        """tokens_BT, lengths_B and, where it reads two texts, segments_BT."""
+        found: list[Floats] = self.session.run(None, dict(zip(INPUTS, given, strict=False)))
+        return found
+
+
+def padded(rows: Sequence[Sequence[int]]) -> Ints:
+    filled_BT = np.full((len(rows), max(map(len, rows))), PAD)
+    for filled, row in zip(filled_BT, rows, strict=True):
+        filled[: len(row)] = row
+    return filled_BT
+
+
+def session(path: Path) -> Any:
+    runtime = _runtime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def runtime_name() -> str:
+    return f"onnxruntime {_runtime().__version__}"
+
+
+def _runtime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise _missing() from None
+    return onnxruntime

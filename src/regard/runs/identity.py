@@ -1,0 +1,123 @@
+"""What a run's result depends on, written down at its beginning and compared when it goes on.
+
+A run that goes on under the same identity ends with the same bits as one that was never interrupted.
+"""
+
+import json
+import platform
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import durable
+from regard.files.fingerprint import fingerprints
+from regard.errors import CheckpointError, RecipeError, RunError
+from regard.training.machine import has_bfloat16
+from regard.recipe import Recipe
+
+NAME = "identity.json"
+FORMAT_VERSION = 1
+NOT_COMPARED = (
+    "recipe.run",
+    "recipe.train.log_every",
+    "recipe.train.save_every",
+    "recipe.train.save_minutes",
+    "recipe.train.workers",
+    "recipe.train.tensorboard",
+)
+"""Where a run is and what it writes on the way changes nothing about the result."""
+
+
+def identity(
+    recipe: Recipe, base: Path, vocabulary: Path, memo: Path, weights: Path | None = None
+) -> dict[str, Any]:
+    """Flat, so that a difference has a name: recipe.train.lr, data.train.en, torch.
+
+    `weights` is what the model begins with, if it is not random.
+    """
+    files = sorted({*recipe.data.train, *(recipe.data.valid or ()), *(recipe.data.test or ())})
+    return {
+        **of_recipe(recipe),
+        **{f"data.{file}": found for file, found in fingerprints(files, base, memo).items()},
+        **{
+            f"vocabulary.{path.relative_to(vocabulary).as_posix()}": durable.sha256(path)
+            for path in sorted(vocabulary.rglob("*.json"))
+        },
+        **({} if weights is None else {f"weights.{weights.name}": durable.sha256(weights)}),
+        "torch": torch.__version__,
+        "machine": _machine(),
+    }
+
+
+def _machine() -> str:
+    """What its arithmetic depends on."""
+    units = " bfloat16" * has_bfloat16(torch.device("cpu"))
+    return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}{units}"
+
+
+def of_recipe(recipe: Recipe) -> dict[str, Any]:
+    return dict(_flat("recipe", recipe.model_dump(mode="json")))
+
+
+def write(folder: Path, known: dict[str, Any], accepted: list[dict[str, Any]]) -> None:
+    value = {"format_version": FORMAT_VERSION, "identity": known, "accepted_changes": accepted}
+    durable.write_file(folder / NAME, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the run was, and the changes accepted since; settings newer than it had their defaults."""
+    path = folder / NAME
+    try:
+        value = json.loads(path.read_text("utf-8"))
+        version, known, accepted = value["format_version"], value["identity"], value["accepted_changes"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: cannot be read ({error}); start over with --fresh") from error
+    if version > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path}: written by a newer regard (format {version}, this one reads {FORMAT_VERSION}); "
+            "upgrade regard"
+        )
+    with suppress(RecipeError):  # a setting of then that is gone shows as a change
+        known = of_recipe(Recipe.read(folder / "recipe.json")) | known
+    return known, accepted
+
+
+def changes(before: dict[str, Any], now: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every key that differs, with both values."""
+    differing = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    return [
+        {"key": key, "was": before.get(key), "is": now.get(key)}
+        for key in differing
+        if key not in NOT_COMPARED
+    ]
+
+
+def refuse(folder: Path, found: list[dict[str, Any]]) -> None:
+    """One sentence for the first change that was not accepted."""
+    if not found:
+        return
+    key, was, now = (found[0][part] for part in ("key", "was", "is"))
+    others = [str(change["key"]) for change in found[1:]]
+    rest = f" (and {', '.join(others[:4])}{' …' * (len(others) > 4)} changed too)" if others else ""
+    what = (
+        "has changed"
+        if key.startswith(("data.", "vocabulary.", "weights."))
+        else f"was {_shown(was)} and is now {_shown(now)}"
+    )
+    raise RunError(
+        f"{folder}: {key} {what}{rest} since this run began, so it would not end as it would have; change it "
+        "back, or go on anyway with --accept-changes, or start over with --fresh, or choose another run=NAME"
+    )
+
+
+def _shown(value: Any) -> str:
+    """TOML has no "nothing"."""
+    return "not set" if value is None else repr(value)
+
+
+def _flat(prefix: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [pair for key, part in value.items() for pair in _flat(f"{prefix}.{key}", part)]
+    return [(prefix, value)]

@@ -1,0 +1,391 @@
+"""A run: from a recipe to a folder that holds everything about it.
+
+runs/NAME/recipe.json     the recipe as it was understood
+          identity.json   what the result depends on, to be compared when the run goes on
+          metrics.jsonl   a line every few steps, and one per validation
+          checkpoints/    where training can go on from
+          task/           vocabulary and labels
+          model/          the finished model: see store.py; written last
+          report.html     curves, samples, where the time went; at the end, or by `regard report`
+          lock            who is training, while somebody is
+     .regard/             encoded training data, which runs share: see corpus.py
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from regard import durable
+from regard.runs import identity
+from regard.interop.pretrained import Found, begin, beginning, settled
+from regard.runs.corpus import Corpus
+from regard.data.examples import Examples
+from regard.files.fingerprint import fingerprints
+from regard.data.paired import Paired
+from regard.errors import DataError, RecipeError, RunError
+from regard.runs.lock import NAME as LOCK
+from regard.runs.lock import locked
+from regard.training.machine import Machine, keep_few_kernels, keep_freed_memory
+from regard.metrics.resample import Weighable, intervals
+from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
+from regard.models.height import freeze, rates
+from regard.models.lora import adapt, merged
+from regard.models.outline import outline
+from regard.recipe import Recipe
+from regard.runs.report import write_report
+from regard.runs.store import save_model
+from regard.tasks import TASKS, AnyTask
+from regard.training import checkpoint
+from regard.training.events import Encoding, Event, Finished, Prepared, Scoring, SetAside
+from regard.training.journal import Journal
+from regard.training.loop import run
+from regard.training.ranks import Ranks, whole
+from regard.training.state import Training
+from regard.training.stopping import Stop
+from regard.training.tensorboard import TensorBoardSink
+
+ADAM = 4
+"""Weights, gradients and two moments: what every parameter is held as in training."""
+
+
+@dataclass
+class Run:
+    """A recipe about to be trained, its data read and its model built."""
+
+    recipe: Recipe
+    folder: Path
+    training: Training
+    test: Sequence[Any] | None
+    set_aside: list[SetAside] = field(default_factory=list)
+    """Damaged checkpoints found on the way to one that is whole."""
+    held: ExitStack = field(default_factory=ExitStack)
+    """What is let go of at the end: the folder's lock, the loader's threads."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.held.close()
+
+    def events(self) -> Iterator[Event]:
+        """Train; write the journal; at the end score, and save the model folder."""
+        plan, training = self.recipe.train, self.training
+        if not training.ranks.first:  # rank 0 speaks and writes for all
+            for event in run(training):
+                if isinstance(event, Finished):  # only where each holds a part of the model
+                    self.finish(event)
+                yield event
+            training.ranks.told()
+            return
+        journal = Journal(self.folder / "metrics.jsonl", plan.log_every, training.progress.step)
+        board = TensorBoardSink(self.folder / "tensorboard", plan.log_every) if plan.tensorboard else None
+        if board is not None:
+            self.held.callback(board.close)
+        yield Prepared(
+            run=self.folder,
+            n_train=len(training.train),
+            n_left_out=training.train.n_left_out,
+            unusable=training.task.unusable,
+            n_valid=len(training.valid),
+            n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
+            n_learning=sum(one.numel() for one in training.model.parameters() if one.requires_grad),
+            model=str(self.recipe.model),
+            device=f"{training.device}{', products in bfloat16' * training.narrow}",
+            resumed_step=training.progress.step,
+        )
+        yield from self.set_aside
+        for event in run(training):
+            journal(event)
+            if board is not None:
+                board(event)
+            if isinstance(event, Finished):
+                if self.test is not None:
+                    yield Scoring(event.step, "test")
+                self.finish(event)
+                training.ranks.told(True)  # the others may load it
+            yield event
+
+    def finish(self, event: Finished) -> None:
+        """Score the test data; draw the report; last, write the model folder, which says that all is done."""
+        recipe, training = self.recipe, self.training
+        scored = {"valid": event.metrics}
+        sure: dict[str, Any] = {}
+        if self.test is not None:
+            scored["test"], tally = training.score(self.test, thorough=True)
+            if isinstance(tally, Weighable):
+                sure["test"] = intervals(tally)
+        metrics = {
+            "format_version": 1,
+            "scores": scored,
+            "intervals": sure,
+            "signatures": event.signatures,
+            "step": event.step,
+            "minutes": round(event.seconds / 60, 2),
+            "stopped_by": event.reason,
+            "weights": event.chosen,
+            "seed": recipe.seed,
+        }
+        changed = isinstance(recipe.model, EncodingConfig) and recipe.model.lora is not None
+        model = self._whole_model() if training.together or changed else training.model
+        if training.ranks.first:
+            with suppress(OSError):  # a full disk; `regard report` can draw it later
+                write_report(self.folder, model=metrics)
+            save_model(self.folder / "model", training.task, recipe.task, model, recipe.model, metrics)
+
+    def _whole_model(self) -> nn.Module:
+        """As the recipe has it: put together tensor by tensor, by all ranks; changes of low rank added."""
+        model = self.recipe.model.build(self.training.task.dims)
+        parts = merged(self.training.model)
+        checkpoint.fill(model, {name: whole(part).cpu() for name, part in parts.items()}, "the trained model")
+        return model
+
+
+def prepare(
+    recipe: Recipe,
+    base: Path = Path(),
+    *,
+    fresh: bool = False,
+    accept_changes: bool = False,
+    stop: Stop | None = None,
+    ranks: Ranks | None = None,
+    tell: Callable[[Event], None] = lambda event: None,
+) -> Run:
+    """Take the folder, read the data, learn the vocabulary, build the model; or go on where the run stands.
+
+    `base` is where paths start; `fresh` sets a run that is there aside; `tell` hears how far the encoding is.
+    Every split is read here: a fault in the test data must not wait for the end of training.
+    """
+    folder, ranks, stop = base / recipe.run, ranks or Ranks(), stop or Stop()
+    with ExitStack() as held:
+        accepted: list[dict[str, Any]] = []
+        device = pick_device(recipe.train.device)
+        begins = beginning(recipe, base)
+        recipe = settled(recipe, begins)
+        corpus = Corpus(recipe, base)
+        kind: type[AnyTask] = TASKS[recipe.task.kind]
+        if ranks.first:
+            if fresh:
+                set_aside_run(folder)
+            held.enter_context(locked(folder))
+            begun = _begun(folder)
+            if begun:
+                now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
+                accepted = _compare(folder, now, accept_changes)
+            vocabulary = None if begins is None else begins.tokenizer
+            task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
+            scored = corpus.scored(task)
+            _fits(recipe, task)
+            with _leaving_nothing(folder):
+                if not begun:
+                    durable.write_folder(folder / "task", task.save)
+                    durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
+                    now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
+                train, place = corpus.train(task, now, _encoding(tell, stop))
+                valid = scored.get("valid") or corpus.held_out(task, place)
+                if not begun:
+                    identity.write(folder, now, [])  # this is what makes the folder a run
+            ranks.told(str(place))
+        else:
+            place = Path(ranks.told())
+            task = kind.load(recipe.task, folder / "task")
+            scored = corpus.scored(task) if ranks.shard else {}
+            valid = scored.get("valid") or (corpus.held_out(task, place) if ranks.shard else [])
+            found = task.layout.open(task, place)
+            if found is None:
+                raise DataError(
+                    f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"
+                )
+            train = found
+        training = assemble(recipe, task, train, valid, folder, device, ranks, begins)
+        training.stop = stop
+        held.callback(training.loader.close)
+        aside = training.resume()
+        if accepted:
+            _accept(folder, recipe, now, accepted, training.progress.step)
+        return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
+
+
+def _weights(begins: Found | None) -> Path | None:
+    return None if begins is None else begins.weights
+
+
+def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None]:
+    """Counts the rows that are encoded, says how many, and hears signals meanwhile."""
+    began, done = time.perf_counter(), 0
+
+    def tick(rows: int) -> None:
+        nonlocal done
+        done += rows
+        tell(Encoding(done, time.perf_counter() - began))
+        stop.poll()
+
+    return tick
+
+
+@contextmanager
+def _leaving_nothing(folder: Path) -> Iterator[None]:
+    """A run that cannot begin leaves no trace; one that has begun, were it just now, stays."""
+    try:
+        yield
+    except BaseException as error:
+        if not (folder / identity.NAME).is_file():
+            durable.clear(folder / "task")
+            durable.clear(folder / "recipe.json")
+        if isinstance(error, OSError):
+            raise RunError(f"{error.filename or folder}: cannot be written ({error.strerror})") from error
+        raise
+
+
+def _fits(recipe: Recipe, task: AnyTask) -> None:
+    needed, held_here = least_memory(recipe, task), Machine.here().memory
+    if needed > held_here:
+        raise RecipeError(
+            f"model: its weights alone need {needed / 1e9:.1f} GB in training, this machine has "
+            f"{held_here / 1e9:.1f} GB; take smaller sizes"
+        )
+
+
+def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
+    """Whether this very recipe has been trained to its end in its folder, on the data as they are."""
+    folder = base / recipe.run
+    if not ((folder / "model" / "config.json").is_file() and (folder / identity.NAME).is_file()):
+        return False
+    known, _ = identity.read(folder)
+    was = {key: value for key, value in known.items() if key.startswith("recipe.")}
+    if identity.changes(was, identity.of_recipe(recipe)) and identity.changes(
+        was, identity.of_recipe(settled(recipe, beginning(recipe, base)))
+    ):
+        return False
+    data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
+    memo = Corpus(recipe, base).memo
+    return not any(_has_changed(name, was, base, memo) for name, was in data.items())
+
+
+def _has_changed(name: str, was: str, base: Path, memo: Path) -> bool:
+    """Data that are gone have not: a finished run does without."""
+    with suppress(DataError):
+        return fingerprints([name], base, memo)[name] != was
+    return False
+
+
+def set_aside_run(folder: Path) -> Path | None:
+    """Give a run another name, so that its place is free; nothing is deleted."""
+    if not folder.exists():
+        return None
+    with locked(folder):
+        if not (folder / identity.NAME).is_file() and any(path.name != LOCK for path in folder.iterdir()):
+            raise RunError(
+                f"{folder}: is not a run of regard, so --fresh leaves it alone; choose another run=NAME"
+            )
+    place = next(
+        place for n in count(1) if not (place := folder.with_name(f"{folder.name}.old-{n}")).exists()
+    )
+    folder.rename(place)
+    return place
+
+
+def least_memory(recipe: Recipe, task: AnyTask) -> int:
+    """Bytes that the parameters alone will need in training."""
+    parameters = outline(recipe.model, task.dims).parameters()
+    return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in parameters)
+
+
+def assemble(
+    recipe: Recipe,
+    task: AnyTask,
+    train: Examples,
+    valid: Sequence[Any],
+    folder: Path,
+    device: torch.device,
+    ranks: Ranks | None = None,
+    begins: Found | None = None,
+) -> Training:
+    """The recipe's model, new, with what it will be trained on; nothing is written yet."""
+    if recipe.train.threads is not None:
+        torch.set_num_threads(recipe.train.threads)
+    if device.type == "cpu":
+        keep_freed_memory()
+        keep_few_kernels()
+    torch.manual_seed(recipe.seed)
+    model = recipe.model.build(task.dims).to(device)
+    if begins is not None:
+        begin(model, begins)
+    if isinstance(recipe.model, HMMConfig):
+        assert isinstance(model, Tagger)
+        recipe.model.count(model, ((sentence.tokens[sentence.starts], sentence.tags) for sentence in train))
+    if isinstance(recipe.model, BertPretrainingConfig) and recipe.model.embeddings == "counted":
+        assert isinstance(model, BertPretraining)
+        assert isinstance(train, Paired)
+        recipe.model.count(model, train.documents.values, train.documents.ends)
+    if isinstance(recipe.model, EncodingConfig):
+        if recipe.model.freeze is not None:
+            freeze(model, recipe.model.freeze)
+        if recipe.model.lora is not None:
+            adapt(model, recipe.model.lora, above=recipe.model.freeze or 0)
+    return Training(
+        task,
+        model,
+        train,
+        valid,
+        recipe.train,
+        folder / "checkpoints",
+        recipe.seed,
+        device,
+        d_model=recipe.model.d_model,
+        ranks=ranks or Ranks(),
+        rates=rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
+    )
+
+
+def pick_device(name: str) -> torch.device:
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        if torch.device(name).type == "meta":
+            raise RuntimeError("a device without memory")
+        torch.empty(0, device=name)
+        return torch.device(name)
+    except (RuntimeError, AssertionError):
+        raise RecipeError(f"train.device: {name!r} is not available here; use auto or cpu") from None
+
+
+def _begun(folder: Path) -> bool:
+    """Whether a run stands here that can go on; a folder with anything else in it is not ours to fill."""
+    if (folder / identity.NAME).is_file():
+        durable.mend(folder)
+        return True
+    broken_off = {"task", "recipe.json", ".task.partial", ".recipe.json.partial", ".identity.json.partial"}
+    if others := sorted({path.name for path in folder.iterdir()} - broken_off - {LOCK}):
+        raise RunError(
+            f"{folder}: already exists and holds something else ({others[0]}); "
+            "choose another with run=NAME, or delete it"
+        )
+    return False
+
+
+def _compare(folder: Path, now: dict[str, Any], accept: bool) -> list[dict[str, Any]]:
+    """What has changed since the run began; refused unless accepted."""
+    before, _ = identity.read(folder)
+    found = identity.changes(before, now)
+    if not accept:
+        identity.refuse(folder, found)
+    return found
+
+
+def _accept(
+    folder: Path, recipe: Recipe, now: dict[str, Any], found: list[dict[str, Any]], step: int
+) -> None:
+    """Write down what changed, and from which step on."""
+    _, earlier = identity.read(folder)
+    durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
+    identity.write(folder, now, [*earlier, *({"step": step, **change} for change in found)])

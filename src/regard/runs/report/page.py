@@ -1,0 +1,143 @@
+"""The report: one self-contained HTML file with curves, samples, mishaps and where the time went."""
+
+import json
+import re
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from regard import durable
+from regard.text.plain import printable
+from regard.runs.report.curves import Curve, draw
+from regard.runs.report.history import History
+
+NAME = "report.html"
+CHINESE = {
+    "loss": "损失",
+    "learning rate": "学习率",
+    "gradient norm": "梯度范数",
+    "throughput": "吞吐量",
+    "where the time went": "时间去向",
+    "samples": "验证样例",
+    "mishaps": "异常",
+    "recipe": "配方",
+    "training": "训练",
+    "validation": "验证",
+    "learning": "学习",
+    "waiting for data": "等待数据",
+    "validating": "验证",
+    "saving": "保存",
+    "other": "其他",
+    "expected": "参考答案",
+    "step": "步",
+    "none": "无",
+}
+
+
+def write_report(run: Path, path: Path | None = None, model: dict[str, Any] | None = None) -> Path:
+    """Draw the run as it stands now, or with the model it is about to save; the file is whole or absent."""
+    path = path or run / NAME
+    durable.write_file(path, page(History.read(run, model)))
+    return path
+
+
+def page(history: History) -> str:
+    template = files("regard.runs.report").joinpath("page.html").read_text("utf-8")
+    metric = history.metric
+    charts = [
+        ("loss", [
+            Curve("training", history.series("loss"), "faint"),
+            Curve("validation", history.validated("loss"), "main"),
+        ]),
+        *([(metric, [Curve(metric, history.validated(metric), "main")])] if metric else []),
+        ("learning rate", [Curve("learning rate", history.series("lr"), "main")]),
+        ("gradient norm", [Curve("gradient norm", history.series("grad_norm"), "main")]),
+        ("throughput", [Curve(f"{history.unit}/s", history.throughput, "main")]),
+    ]  # fmt: skip
+    parts = {
+        "title": _plain(history.run.name),
+        "facts": _facts(history),
+        "tiles": _tiles(history),
+        "charts": "".join(_chart(name, curves, history) for name, curves in charts),
+        "spent": _spent(history),
+        "samples": _samples(history),
+        "mishaps": _mishaps(history),
+        "recipe": _plain(json.dumps(history.recipe, ensure_ascii=False, indent=1)),
+    }
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], template)
+
+
+def _plain(text: str) -> str:
+    """Text of the user's, which may hold anything."""
+    return escape(printable(text) if "\n" not in text else text)
+
+
+def _said(text: str) -> str:
+    """A word of ours in both languages; the page shows one."""
+    return f'<span class="en">{escape(text)}</span><span class="zh">{escape(CHINESE.get(text, text))}</span>'
+
+
+def _facts(history: History) -> str:
+    task, model = (history.recipe.get(part, {}).get("kind", "?") for part in ("task", "model"))
+    minutes = history.seconds / 60
+    told = f"{task} · {model} · {history.step:,} steps · {minutes:.1f} min · {history.state}"
+    return f"<p>{_plain(told)}</p>"
+
+
+def _tiles(history: History) -> str:
+    """The scores of the finished model, or the best so far."""
+    scores = history.model.get("scores") or {}
+    if not scores and history.metric:
+        scores = {"valid": {history.metric: history.best}}
+    sure = history.model.get("intervals") or {}
+    tiles = [
+        f'<div class="tile"><b>{value:.2f}</b><span>{_plain(f"{name} · {split}")}</span>'
+        f"{_within(sure.get(split, {}).get(name))}</div>"
+        for split, metrics in scores.items()
+        for name, value in metrics.items()
+        if isinstance(value, int | float)
+    ]
+    return "".join(tiles)
+
+
+def _within(interval: Any) -> str:
+    """Where 95 % of the scores on other data of the same kind would lie."""
+    match interval:
+        case (int() | float() as low, int() | float() as high):
+            return f"<span>95 %: {low:.2f} – {high:.2f}</span>"
+    return ""
+
+
+def _chart(name: str, curves: list[Curve], history: History) -> str:
+    shown = [curve for curve in curves if curve.points]
+    legend = "".join(f'<i class="{curve.kind}"></i>{_said(curve.name)}' for curve in shown if len(curves) > 1)
+    unit = f" ({_plain(history.unit)}/s)" if name == "throughput" else ""
+    return f"<figure><figcaption>{_said(name)}{unit} {legend}</figcaption>{draw(curves, name)}</figure>"
+
+
+def _spent(history: History) -> str:
+    total = sum(history.spent.values()) or 1.0
+    bars = "".join(
+        f'<i class="part{number}" style="width:{100 * seconds / total:.2f}%"></i>'
+        for number, seconds in enumerate(history.spent.values())
+    )
+    names = "".join(
+        f'<li><i class="part{number}"></i>{_said(name)} {100 * seconds / total:.1f} % · {seconds:,.0f} s</li>'
+        for number, (name, seconds) in enumerate(history.spent.items())
+    )
+    return f'<div class="bar">{bars}</div><ul class="legend">{names}</ul>'
+
+
+def _samples(history: History) -> str:
+    blocks = []
+    for sample, answers in history.samples:
+        rows = "".join(f"<tr><td>{step:,}</td><td>{_plain(answer)}</td></tr>" for step, answer in answers)
+        expected = f"<tr><td>{_said('expected')}</td><td>{_plain(sample['expected'])}</td></tr>"
+        blocks.append(f"<h3>{_plain(sample['input'])}</h3><table>{rows}{expected}</table>")
+    return "".join(blocks) or f"<p>{_said('none')}</p>"
+
+
+def _mishaps(history: History) -> str:
+    rows = "".join(f"<tr><td>{step:,}</td><td>{_plain(what)}</td></tr>" for step, what in history.mishaps)
+    return f"<table>{rows}</table>" if rows else f"<p>{_said('none')}</p>"

@@ -1,0 +1,227 @@
+"""A model folder: what a trained model is on disk, in the shape other tools expect.
+
+config.json         what the model and the task are; format_version
+model.safetensors   weights
+tokenizer.json      or source/ and target/, each with one
+metrics.json        scores, where and how they were measured
+README.md           the model card
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import nn
+
+from regard import __version__, durable
+from regard.errors import CheckpointError, RecipeError, RunError
+from regard.models import Dims, ModelConfig
+from regard.models.outline import outline, places
+from regard.text.plain import finite
+from regard.tasks import TASKS, AnyTask, TaskConfig
+from regard.tasks.task import typed
+from regard.training.checkpoint import load_weights
+
+FORMAT_VERSION = 1
+MAX_CONFIG_BYTES = 1_000_000
+
+
+def save_model(
+    folder: Path,
+    task: AnyTask,
+    task_config: TaskConfig,
+    model: nn.Module,
+    model_config: ModelConfig,
+    metrics: dict[str, Any],
+) -> None:
+    """Whole or absent, as everything on disk."""
+
+    def fill(partial: Path) -> None:
+        config = {
+            "format_version": FORMAT_VERSION,
+            "regard_version": __version__,
+            "task": task_config.model_dump(mode="json"),
+            "model": model_config.model_dump(mode="json"),
+            "dims": asdict(task.dims),
+        }
+        write_json(partial / "config.json", config)
+        write_json(partial / "metrics.json", metrics)
+        save_file(dict(model.state_dict()), partial / "model.safetensors", metadata={"format": "pt"})
+        task.save(partial)
+        (partial / "README.md").write_text(model_card(task_config, model_config, model, metrics), "utf-8")
+
+    try:
+        durable.write_folder(folder, fill)
+    except (OSError, SafetensorError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RunError(
+            f"{folder}: cannot be written ({why}); make room and give the same command again"
+        ) from None
+
+
+def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfig, dict[str, Any]]:
+    """Read a model folder, or the `model` folder of a run."""
+    if not folder.exists():
+        raise RunError(f"{folder}: no such run or model folder")
+    if (folder / "model" / "config.json").is_file():
+        folder = folder / "model"
+    if not (folder / "config.json").is_file():
+        unfinished = (folder / "checkpoints").is_dir()
+        why = (
+            "its training has not finished; give its regard train command again to go on"
+            if unfinished
+            else "no config.json"
+        )
+        raise RunError(f"{folder}: not a trained model of regard ({why})")
+    config = read_json(folder / "config.json")
+    if isinstance(config.get("format_version"), int) and "encoder" in config:
+        raise RunError(
+            f"{folder}: an encoder alone, which answers nothing; embed texts with regard predict --embed, or "
+            "begin a training with model.init_from"
+        )
+    check_format(folder, config, "task")
+    try:
+        task_config: TaskConfig = TypeAdapter(TaskConfig).validate_python(config["task"])
+        model_config: ModelConfig = TypeAdapter(ModelConfig).validate_python(config["model"])
+        dims = Dims(**config["dims"])
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = ".".join(map(str, fault["loc"][1:]))  # the first is the kind of task or model
+        told = f"{name}: {fault['msg']}" if name else fault["msg"]
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({told})") from error
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
+    most = places(model_config)
+    needed = task_config.longest(model_config)
+    if most is not None and most <= needed:
+        raise CheckpointError(
+            f"{folder / 'config.json'}: damaged, its model has {most} positions, but texts may have "
+            f"{needed} pieces and an end"
+        )
+    task: AnyTask = TASKS[task_config.kind].load(task_config, folder)
+    if task.dims != dims:
+        ours, theirs = _apart(task.dims, dims)
+        raise CheckpointError(
+            f"{folder}: vocabulary and labels have {ours}, but config.json says {theirs}; "
+            "copy the whole folder"
+        )
+    try:
+        model = outline(model_config, task.dims)
+    except RecipeError as error:
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({error})") from error
+    check_size(folder / "model.safetensors", model)
+    model = model.to_empty(device="cpu")
+    load_weights(folder / "model.safetensors", model)
+    return task, task_config, model.eval(), model_config, _metrics(folder / "metrics.json")
+
+
+def check_format(folder: Path, config: dict[str, Any], what: str) -> None:
+    """Whether this regard can read what a config.json says of its task, or of its encoder."""
+    version = config.get("format_version")
+    if not isinstance(version, int) or what not in config:
+        raise CheckpointError(
+            f"{folder / 'config.json'}: made by another tool, not by regard; train one here"
+        )
+    if version > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{folder}: written by a newer regard (format {version}, this one reads {FORMAT_VERSION}); "
+            "upgrade regard"
+        )
+
+
+def _apart(one: Dims, other: Dims) -> list[str]:
+    """What each of the two has otherwise."""
+    names = [field.name for field in fields(Dims) if getattr(one, field.name) != getattr(other, field.name)]
+    return [", ".join(f"{name} = {getattr(dims, name)!r}" for name in names) for dims in (one, other)]
+
+
+def _metrics(path: Path) -> dict[str, Any]:
+    """What was measured; a folder without it is a model all the same."""
+    if not path.is_file():
+        return {}
+    metrics = read_json(path)
+    if not _by_split(metrics.get("scores", {}), lambda value: isinstance(value, int | float | None)):
+        raise CheckpointError(f"{path}: damaged, its scores are not numbers by split")
+    if not _by_split(metrics.get("intervals", {}), _is_range):
+        raise CheckpointError(f"{path}: damaged, its intervals are not pairs of numbers by split")
+    return metrics
+
+
+def _by_split(found: Any, is_right: Callable[[Any], bool]) -> bool:
+    return isinstance(found, dict) and all(
+        isinstance(split, dict) and all(map(is_right, split.values())) for split in found.values()
+    )
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and [isinstance(end, int | float) for end in value] == [True, True]
+
+
+def check_size(path: Path, model: nn.Module) -> None:
+    """A config that asks for more than the file holds is refused before anything is allocated."""
+    if not path.is_file():
+        raise CheckpointError(f"{path}: the weights are missing; copy the whole model folder")
+    needed = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
+    held = path.stat().st_size
+    if held < needed:
+        raise CheckpointError(
+            f"{path}: holds {held} bytes, the model in config.json needs {needed}; is it truncated?"
+        )
+
+
+def model_card(
+    task_config: TaskConfig, model_config: ModelConfig, model: nn.Module, metrics: dict[str, Any]
+) -> str:
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    made = "Trained" if metrics else "Imported"
+    lines = [
+        "---",
+        "library_name: regard",
+        f"tags: [{task_config.kind}, {model_config.kind}]",
+        "---",
+        f"# {task_config.kind} with {model_config}",
+        "",
+        f"{n_parameters:,} parameters. {made} with regard {__version__}. Use it:",
+        "",
+        "```",
+        f"regard predict THIS_FOLDER {typed(TASKS[task_config.kind])}",
+        f"regard explain THIS_FOLDER {typed(TASKS[task_config.kind])}",
+        "```",
+        "",
+        "## Scores",
+        "",
+        "| split | metric | value | 95 % interval |",
+        "|---|---|---|---|",
+    ]
+    for split, scores in metrics.get("scores", {}).items():
+        sure = metrics.get("intervals", {}).get(split, {})
+        for name, value in scores.items():
+            within = " to ".join(f"{end:.4g}" for end in sure.get(name, ()))
+            shown = "∞" if value is None else f"{value:.4g}"
+            lines.append(f"| {split} | {name} | {shown} | {within} |")
+    lines += ["", *(f"`{name}`: {signature}" for name, signature in metrics.get("signatures", {}).items())]
+    return "\n".join(lines) + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(finite(value), ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object from a small file that may be anybody's."""
+    try:
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")
+        value = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); is it a model folder?") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: should hold a JSON object")
+    return value

@@ -1,0 +1,67 @@
+"""A sentence with two marked entities: `The <e1>author</e1> uses a <e2>disassembler</e2>.`
+
+White space just inside the marks belongs to nobody and is dropped. Either entity may come first.
+"""
+
+import re
+from typing import NamedTuple
+
+from regard.errors import DataError
+from regard.text.unicode import is_blank
+
+MARKS = ("<e1>", "</e1>", "<e2>", "</e2>")
+"""Where the first entity begins and ends, and the second."""
+_MARK = re.compile("|".join(MARKS))
+
+Place = tuple[int, int]
+"""From this character up to that."""
+
+
+class Marked(NamedTuple):
+    text: str
+    """Without the marks."""
+    first: Place
+    second: Place
+
+
+def has_marks(text: str) -> bool:
+    return _MARK.search(text) is not None
+
+
+def read_marked(text: str, where: str) -> Marked:
+    """DataError, in one sentence, unless two entities that hold something have a pair of marks each."""
+    found: list[str] = _MARK.findall(text)
+    for name in MARKS:
+        if (n := found.count(name)) != 1:
+            raise _refused(where, f"{name} {f'stands there {n} times' if n else 'is missing'}")
+    if found not in ([*MARKS], [*MARKS[2:], *MARKS[:2]]):
+        raise _refused(where, f"the marks stand in the order {' '.join(found)}")
+    parts = _MARK.split(text)
+    plain, places = parts[0], []
+    for entity, after in zip(parts[1::2], parts[2::2], strict=True):
+        inner = entity.strip()
+        if is_blank(inner):
+            raise _refused(where, "an entity is empty")
+        places.append((len(plain), len(plain) + len(inner)))
+        plain += inner + after
+    first, second = places if found[0] == MARKS[0] else places[::-1]
+    return Marked(plain, first, second)
+
+
+def _refused(where: str, why: str) -> DataError:
+    return DataError(f"{where}: {why}; mark two entities once each, as <e1>…</e1> and <e2>…</e2>")
+
+
+def mark(text: str, first: Place, second: Place) -> str:
+    """The text with the marks around two places that do not overlap."""
+    assert first[1] <= second[0] or second[1] <= first[0]
+    out, done = "", 0
+    for place, name in sorted(zip((*first, *second), MARKS, strict=True), key=_closing_first):
+        out, done = out + text[done:place] + name, place
+    return out + text[done:]
+
+
+def _closing_first(mark: tuple[int, str]) -> tuple[int, bool]:
+    """Where one entity ends as the other begins, the end comes before the beginning."""
+    place, name = mark
+    return place, not name.startswith("</")
