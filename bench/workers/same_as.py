@@ -28,6 +28,8 @@ Facts = dict[str, dict[str, Any]]
 JOURNAL = ("step", "epoch", "loss", "grad_norm", "lr", "tokens", "metrics", "best", "samples")
 JOURNAL += ("place", "rows", "total", "from_step", "excluded", "parts", "best_step", "chosen", "reason")
 """What is compared of the events that have it."""
+PARTS = ("steps", "weights", "answers", "scores", "maps")
+SPLITS = ("train", "valid", "test")
 EVENTS = {"step": "taken", "evaluated": "validated", "finished": "ended"}
 """What they are called in the facts, where it is not their own name."""
 
@@ -84,9 +86,11 @@ class Case:
         """What is asked, where only one text can be."""
 
     def facts(self) -> Facts:
-        same_data.write(Path())
+        same_data.write(Path(), self.job["corpora"])
         for folder in self.job["folders"]:
             same_folders.FOLDERS[folder](Path(folder))
+        if self.job["drafts"]:
+            return {part: {} for part in PARTS} | {"answers": self.drafted()}
         for recipe in self.job["before"]:
             self.side.train(recipe)
         trained = self.side.train(self.recipe)
@@ -115,6 +119,11 @@ class Case:
         for extra in self.job["also"]:
             getattr(self, extra)(trained, facts)
         return facts
+
+    def drafted(self) -> dict[str, Any]:
+        """What is proposed for the files of the recipe, and found in them."""
+        files = [file for split in SPLITS for file in self.recipe["data"].get(split, ())]
+        return {"drafted": plain(self.side.drafted(files)), "checked": self.side.checked()}
 
     def steps(self, run: Path) -> dict[str, Any]:
         """What the journal tells, but for times and files."""
@@ -176,9 +185,17 @@ class Case:
         facts["answers"]["embedded"] = list(map(of_array, self.side.embed(self.run, self.texts)))
 
     def together(self, trained: Any, facts: Facts) -> None:
-        """Answers of this model and the one before it."""
+        """Answers of this model and the one before it, as one."""
         both = self.side.load(self.run, Path("before"))
         facts["answers"]["together"] = self.answers(both, self.asked, {})
+        found = self.side.evaluate(both, self.job["files"], self.job["columns"], {})
+        facts["scores"]["together"] = plain(found)
+
+    def compared(self, trained: Any, facts: Facts) -> None:
+        """This model and the one before it."""
+        other = self.side.load(Path("before"))
+        found = self.side.compare(trained, other, self.job["files"], self.job["columns"])
+        facts["scores"]["compared"] = plain(found)
 
     def related(self, trained: Any, facts: Facts) -> None:
         """Raw texts, whose entities the model before finds."""

@@ -8,6 +8,7 @@ imported before a method is called, so that the caller can choose the tree.
 import json
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,8 +31,9 @@ class Old:
         "Stop": (".training.stopping",),
         "Interrupted": (".training.stopping",),
         "import_folder": (".importing",),
+        "app": (".cli",),
     }
-    """Where that is which the package does not hand out itself; of several modules, the first that is there."""
+    """Where that is which the package does not hand out; of several modules, the first that is there."""
 
     def fetched(self, name: str) -> Any:
         """What a module of regard holds."""
@@ -117,7 +119,10 @@ class Old:
     def evaluate(
         self, trained: Any, files: list[str], columns: dict[str, Any] | None, search: dict[str, Any]
     ) -> dict[str, Any]:
-        found = trained.evaluate(files, columns, **search)
+        return self.scored(trained.evaluate(files, columns, **search))
+
+    def scored(self, found: Any) -> dict[str, Any]:
+        """All that an evaluation tells."""
         return {
             "metrics": found.metrics,
             "by kind": found.by_kind,
@@ -125,6 +130,29 @@ class Old:
             "signatures": found.signatures,
             "examples": found.n_examples,
         }
+
+    def compare(self, one: Any, other: Any, files: list[str], columns: Any) -> dict[str, Any]:
+        """How much better one model is than another, and whether that may be chance."""
+        found = one.evaluate(files, columns).against(other.evaluate(files, columns))
+        return {name: list(vars(difference).values()) for name, difference in found.items()}
+
+    def call(self, *arguments: str) -> str:
+        """What the command line prints."""
+        from typer.testing import CliRunner
+
+        found = CliRunner().invoke(self.fetched("app"), arguments)
+        assert found.exit_code == 0, f"regard {' '.join(arguments)}: {found.output}"
+        return found.output
+
+    def drafted(self, files: list[str]) -> dict[str, Any]:
+        """The recipe that is written for files."""
+        self.call("init", *files, "--out", "drafted.toml")
+        return tomllib.loads(Path("drafted.toml").read_text("utf-8"))
+
+    def checked(self) -> list[str]:
+        """What the doctor says of it, but for what it measures by the clock."""
+        lines = self.call("check", "drafted.toml").splitlines()
+        return [line for line in lines if not line.startswith(("memory", "time"))]
 
     def explain(self, trained: Any, asked: Any) -> dict[str, Any]:
         """Maps (title, axes, what it holds, weights), the output, the trust, the title of the main map."""
