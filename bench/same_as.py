@@ -123,8 +123,8 @@ def environment(tree: Path, threads: int) -> dict[str, str]:
     }
 
 
-def work(batch: Batch, threads: int) -> None:
-    """Run a worker on a batch; what it found is in the files that the batch names."""
+def work(batch: Batch, threads: int) -> int:
+    """Run a worker on a batch, and say how many jobs these were; what it found is in the files they name."""
     with tempfile.TemporaryDirectory() as folder:
         jobs = Path(folder) / "jobs.json"
         jobs.write_text(json.dumps(batch.jobs), "utf-8")
@@ -135,6 +135,7 @@ def work(batch: Batch, threads: int) -> None:
         if not Path(job["out"]).exists():
             Path(job["out"]).parent.mkdir(parents=True, exist_ok=True)
             Path(job["out"]).write_text(json.dumps({"error": said, "seconds": 0}), "utf-8")
+    return len(batch.jobs)
 
 
 def run_alone(command: list[str], environment: dict[str, str], folder: str) -> str:
@@ -264,13 +265,15 @@ def main() -> None:
         ]
         print(f"{len(cases)} cases, {len(cases) - len(todo)} of them kept of {revision[:12]}", flush=True)
         with ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(lambda batch: work(batch, options.threads), work_list))
-        rows, lines, seconds = {}, [], {}
+            n_done, n_all = 0, sum(len(batch.jobs) for batch in work_list)
+            for n_jobs in pool.map(lambda batch: work(batch, options.threads), work_list):
+                n_done += n_jobs
+                print(f"{n_done} of {n_all} trainings, {time.perf_counter() - began:.0f} s", flush=True)
+        rows, lines = {}, []
         for case in cases:
             old, new = (json.loads(path[case.name].read_text("utf-8")) for path in (baseline, fresh))
             if "error" in old:
                 baseline[case.name].unlink()
-            seconds[case.name] = f"{old['seconds']:g} {new['seconds']:g}"
             rows[case.name], found = compared(case.name, old, new)
             lines += found
     print("\n".join([*lines, "", table(rows), ""]))

@@ -331,7 +331,8 @@ def asked(corpus: str) -> list[Any]:
     match corpus.partition("-")[0]:
         case "pairs" | "characters" | "many_words":
             given: list[Any] = [row["source"] for row in rows]
-            odd = ["Amber, unheard-of words!", " ".join(WORDS[:20]), "amber", ""]
+            odd = ["Amber, unheard-of words!", " ".join(WORDS[:20])]
+            given = [*given[: N_ASKED - len(odd) - 2], "amber", ""]
         case "documents":
             given = [row["document"] for row in rows]
             odd = ["stone", " ".join(WORDS * 2)]
