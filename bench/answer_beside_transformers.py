@@ -37,7 +37,7 @@ from regard.tasks.answered import AnswerTally
 from regard.tasks.questions import Question, Questions
 from regard.training.config import TrainConfig
 from regard.training.evaluate import evaluate
-from regard.training.precision import is_narrow, products
+from regard.training.precision import autocast, uses_bfloat16
 
 BENCH = Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH)]
@@ -144,13 +144,13 @@ def theirs(task: Answer, options: argparse.Namespace, train: Path, n_steps: int,
     )
     schedule = get_linear_schedule_with_warmup(optimizer, plan.warmup, n_steps)
     best, kept = -1.0, model.state_dict()
-    narrow = is_narrow(plan, CPU, model.bert.config.hidden_size)
+    bfloat16 = uses_bfloat16(plan, CPU, model.bert.config.hidden_size)
     for epoch in range(options.epochs):
         model.train()
         n_parts = n_steps * (epoch + 1) // options.epochs - n_steps * epoch // options.epochs
         for batch in batches(windows, n_parts):
             optimizer.zero_grad()
-            with products(CPU, narrow=narrow):
+            with autocast(CPU, bfloat16=bfloat16):
                 loss = model.loss(task.collate(batch))
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), plan.clip_norm)

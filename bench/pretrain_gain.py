@@ -26,7 +26,7 @@ from statistics import fmean, stdev
 import torch
 
 import regard
-from regard.interop.encoder import PART, read_encoder
+from regard.interop.encoder import PREFIX, read_encoder
 from regard.tasks.classify import Classify
 
 BENCH = Path(__file__).resolve().parent
@@ -96,7 +96,7 @@ def random_encoder(options: argparse.Namespace, seed: int) -> Path:
     found = read_encoder(options.run)
     torch.manual_seed(seed)
     fresh = found.config.build(len(found.tokenizer)).state_dict()
-    replace(found, tensors={f"{PART}{name}": tensor for name, tensor in fresh.items()}).save(folder)
+    replace(found, tensors={f"{PREFIX}{name}": tensor for name, tensor in fresh.items()}).save(folder)
     return folder
 
 

@@ -248,7 +248,7 @@ def damages(folder: Path, model: str, n_flips: int, n_cuts: int, trained_on: int
             assert begun.attempt(unarmed)
             assert begun.state() == undisturbed.state()
         else:
-            step, [aside] = checkpoint.newest_whole(root, [before, newest])
+            step, [aside] = checkpoint.newest_intact(root, [before, newest])
             assert step == before
             assert path.name in aside.fault or path.name == durable.MANIFEST
         shutil.rmtree(begun.folder)

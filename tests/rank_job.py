@@ -11,13 +11,13 @@ from pathlib import Path
 
 import torch
 
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.files.read import read_rows
 from regard.tasks import Translate, TranslateConfig
 from regard.training.config import TrainConfig
 from regard.training.events import Step
 from regard.training.loop import run, update
-from regard.training.ranks import Ranks, joined, whole
+from regard.training.ranks import Ranks, full_tensor, process_group
 from regard.training.state import Training
 from tiny import mirrored, transformer
 
@@ -56,11 +56,13 @@ def training(folder: Path, ranks: Ranks, dtype: str, accumulate: int, shard: boo
 
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
-    with joined(torch.device("cpu")) as ranks:
+    with process_group(torch.device("cpu")) as ranks:
         for kind in KINDS:
             first = training(folder / str(ranks.rank), ranks, *kind)
-            update(first, first.load(first.order.window(0, 0)[0]), 1, 0.0)
-            gradients = [whole(parameter.grad).flatten().tolist() for parameter in first.model.parameters()]
+            update(first, first.rank_batch(first.order.window(0, 0)[0]), 1, 0.0)
+            gradients = [
+                full_tensor(parameter.grad).flatten().tolist() for parameter in first.model.parameters()
+            ]
             complete = training(folder / str(ranks.rank), ranks, *kind)
             losses = [event.loss for event in run(complete) if isinstance(event, Step)]
             name = "-".join(map(str, (ranks.rank, *kind)))

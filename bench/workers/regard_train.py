@@ -26,7 +26,7 @@ from model import (
 )
 from stopwatch import Stopwatch, arguments
 
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.files.read import read_rows
 from regard.models import RNNConfig, TransformerConfig
 from regard.tasks.translate import Translate, TranslateConfig

@@ -68,7 +68,7 @@ def test_texts_are_a_list(tmp_path: Path) -> None:
 def test_an_odd_limit_is_said(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": "x"}')
-    with pytest.raises(CheckpointError, match="max_seq_length is 'x', it should be a number of pieces"):
+    with pytest.raises(CheckpointError, match="max_seq_length is 'x', it should be a number of tokens"):
         read_encoder(tmp_path)
 
 
@@ -82,12 +82,12 @@ def test_a_damaged_encoder_is_said(tmp_path: Path) -> None:
         ({"encoder": {"kind": "bert", "d_ff": 0}}, r"config\.json: damaged \(.*d_ff"),
         ({"encoder": "x"}, r"config\.json: damaged \(encoder: "),
         ({"max_length": 0}, r"config\.json: damaged \(max_length: Input should be greater than 0"),
-        ({"max_length": 30}, "its encoder has 31 positions, but texts may have 32 pieces and marks"),
+        ({"max_length": 30}, "its encoder has 31 positions, but texts may have 32 tokens"),
         ({"pooler": 7}, r"config\.json: damaged \(pooler: Input should be a valid boolean"),
         ({"encoder": sizes | {"d_ff": 5}}, r"tensor .*ff.* has shape"),
         ({"encoder": sizes | {"max_positions": 10**9}}, r"model\.safetensors: holds \d+ bytes, .* needs"),
         ({"encoder": sizes | {"d_model": 10**6}}, r"model\.safetensors: holds \d+ bytes, .* needs"),
-        ({"encoder": sizes | {"d_model": 2 * 10**9}}, "its encoder is beyond any machine"),
+        ({"encoder": sizes | {"d_model": 2 * 10**9}}, "the sizes of its encoder overflow"),
         ({"format_version": 99}, r"written by a newer regard \(format 99, this one reads 1\); upgrade"),
         ({"format_version": "x"}, r"config\.json: made by another tool, not by regard"),
     ):

@@ -137,7 +137,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, capsys: pytest.Capt
     first = regard.train(given, quiet=True)
     before = durable.sha256(tmp_path / "run" / "metrics.jsonl")
     assert regard.train(given).metrics == first.metrics
-    assert "trained to its end already; --fresh starts over" in capsys.readouterr().err
+    assert "training has already finished; start over with --fresh" in capsys.readouterr().err
     assert durable.sha256(tmp_path / "run" / "metrics.jsonl") == before
 
 

@@ -355,9 +355,11 @@ def test_a_batch_that_does_not_fit_is_a_finding(
 def test_what_training_would_split_is_measured_in_parts(
     translation: Examine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regard.check.cost.find_parts", lambda training: 2)
+    monkeypatch.setattr("regard.check.cost.find_micro_batches", lambda training: 2)
     seen: list[int] = []
-    monkeypatch.setattr("regard.check.cost.update", lambda training, *_: seen.append(training.n_parts))
+    monkeypatch.setattr(
+        "regard.check.cost.update", lambda training, *_: seen.append(training.n_micro_batches)
+    )
     translation(batch_tokens="auto")
     assert set(seen) == {2}
 

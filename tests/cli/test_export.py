@@ -13,7 +13,7 @@ def test_out_and_back(call: Call, translator: Path, home: Path) -> None:
     out = call("export", translator, "--to", "hf", "--out", "away")
     assert out.exit_code == 0, out.stderr
     assert "transformers" in out.stdout
-    assert "checked on 7 texts only; 200 or more say more" in out.stdout
+    assert "checked on 7 texts only; use 200 or more" in out.stdout
     assert out.stdout.splitlines()[-1] == "wrote away"
     back = call("import", "away", "--out", "back")
     assert back.stdout.splitlines()[0] == "wrote back"
@@ -44,9 +44,9 @@ def test_what_is_no_folder_of_hugging_face(call: Call, translator: Path, home: P
     for folder in ("nowhere", translator):
         out = call("import", folder, "--out", "own")
         assert out.exit_code == 2
-        assert f"{folder}: not a folder of Hugging Face, which has a config.json" in out.stderr
+        assert f"{folder}: not a Hugging Face folder, as it has no config.json" in out.stderr
     said = call("import", translator / "model", "--out", "own").stderr
-    assert "model: is one of regard's already; use it as it is" in said
+    assert "model: already a folder of regard; use it as it is" in said
 
 
 def test_data_that_has_gone_is_no_reason_to_stay(call: Call, translator: Path, home: Path) -> None:

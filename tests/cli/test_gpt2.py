@@ -88,6 +88,6 @@ def test_what_is_wrong_is_one_sentence(call: Call, hf: Path, home: Path) -> None
 def test_a_folder_that_is_none(call: Call, home: Path) -> None:
     said = call("import", "nowhere", "--out", "own")
     assert said.exit_code == 2
-    sentence = "nowhere: not a folder of Hugging Face, which has a config.json; give the right one"
+    sentence = "nowhere: not a Hugging Face folder, as it has no config.json; give another folder"
     assert said.stderr == f"error: {sentence}\n"
     assert not (home / "own").exists()

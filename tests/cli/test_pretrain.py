@@ -167,7 +167,7 @@ def test_it_leaves_and_comes_back(call: Call, run: Path, home: Path) -> None:
     for to in ("onnx", "ct2"):
         result = call("export", run, "--to", to)
         assert result.exit_code == 2
-        assert "a pretrained BERT leaves for Hugging Face only; export to hf" in result.stderr
+        assert "a pretrained BERT can only be exported to Hugging Face; export to hf" in result.stderr
     ours, again = regard.Embedder.load(run, "cpu"), regard.Embedder.load(home / "hf", "cpu")
     assert abs(ours(["amber birch"]) - again(["amber birch"])).max() < 1e-6
     (data,) = planted(home, 43, "labelled")

@@ -28,14 +28,14 @@ def test_a_longer_plan_goes_on_if_the_change_is_accepted(call: Call, recipe: Pat
     )
     result = call("train", recipe, "run=here", "train.max_steps=4", "--accept-changes")
     assert result.exit_code == 0, result.stderr
-    assert "going on from step 2\n" in result.stderr
+    assert "resuming from step 2\n" in result.stderr
     assert "step 4: loss" in result.stderr
     assert "step 2: loss" not in result.stderr
     written = json.loads((home / "here" / "identity.json").read_text("utf-8"))
     assert written["accepted_changes"] == [{"step": 2, "key": "recipe.train.max_steps", "was": 2, "is": 4}]
     again = call("train", recipe, "run=here", "train.max_steps=4")
     assert again.exit_code == 0
-    assert "trained to its end already" in again.stderr
+    assert "training has already finished" in again.stderr
 
 
 def test_a_setting_that_is_newer_than_the_run_changes_nothing(call: Call, recipe: Path, home: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_setting_that_is_newer_than_the_run_changes_nothing(call: Call, recipe
         del written[table][key]
         (home / "here" / name).write_text(json.dumps(written), "utf-8")
     again = call("train", recipe, "run=here", "train.max_steps=2")
-    assert "trained to its end already" in again.stderr
+    assert "training has already finished" in again.stderr
     other = call("train", recipe, "run=here", "train.max_steps=2", "train.spike=3")
     assert other.stderr.startswith("error: here: recipe.train.spike was not set and is now 3.0")
 

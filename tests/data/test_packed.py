@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regard.data.batching import START, Order
-from regard.data.examples import Examples, write
+from regard.data.cache import Examples, write
 from regard.data.layout import scored
 from regard.data.packed import Packed
 from regard.errors import DataError

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.examples import write
+from regard.data.cache import write
 from regard.data.layout import scored
 from regard.data.paired import Paired
 from regard.data.splits import Every, closes

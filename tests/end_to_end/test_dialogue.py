@@ -142,7 +142,7 @@ def test_it_is_served(trained: Trained, folder: Path, tmp_path: Path) -> None:
 
 
 def test_it_cannot_leave_yet(trained: Trained, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="dialogue models cannot leave yet"):
+    with pytest.raises(RunError, match="dialogue models cannot be exported yet"):
         trained.export(tmp_path / "out", "onnx", ["amber"])
 
 

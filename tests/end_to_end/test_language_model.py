@@ -147,7 +147,7 @@ def test_too_little_text_is_refused(text: str, said: str, tmp_path: Path) -> Non
 def test_it_leaves_for_hugging_face_only(trained: Trained, tmp_path: Path) -> None:
     assert trained.export(tmp_path / "hf", "hf", ["cedar", "amber birch"]).identical == 1.0
     for to in ("ct2", "onnx"):
-        with pytest.raises(RunError, match=f"{to}: a language model leaves for Hugging Face only"):
+        with pytest.raises(RunError, match=f"{to}: a language model can only be exported to Hugging Face"):
             trained.export(tmp_path / to, to, ["cedar"])
 
 

@@ -16,7 +16,7 @@ from regard.check import examine
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
-from regard.interop.pretrained import settled
+from regard.interop.pretrained import resolve
 from regard.models.classifier import WordsConfig
 from regard.runs.prepare import prepare
 from regard.training.events import Step
@@ -137,7 +137,7 @@ def test_a_piece_that_continues_a_word_stands_without_a_space(trained: Trained) 
 def test_what_cannot_be_filled_is_said(trained: Trained, text: str, said: str) -> None:
     with pytest.raises(DataError, match=said):
         trained.predict(text)
-    with pytest.raises(RecipeError, match="beam: blanks are filled without a search"):
+    with pytest.raises(RecipeError, match="beam: a pretrained BERT does not search"):
         trained.predict("[MASK]", beam=3)
 
 
@@ -220,7 +220,7 @@ def test_only_a_bert_is_pretrained_further(trained: Trained, folder: Path, tmp_p
     with pytest.raises(
         RecipeError, match=r"model\.init_from: the encoder in .* is 'words', what is pretrained"
     ):
-        settled(regard.Recipe.parse(given), other)
+        resolve(regard.Recipe.parse(given), other)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_an_encoder_alone_keeps_the_pooler_it_has(tmp_path: Path, architecture: 
     import_folder(tmp_path / "hf", tmp_path / "own")
     before, after = (read_encoder(tmp_path / name).tensors for name in ("hf", "own"))
     assert ("pooling.dense.bias" in after) == (architecture == "BertModel")
-    assert before.keys() - bert.HIDDEN.keys() == after.keys()
+    assert before.keys() - bert.MASKED_LM.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in after)
 
 
@@ -164,7 +164,7 @@ def test_a_pretrained_head_of_another_shape_is_refused(tmp_path: Path, name: str
 def test_a_pretrained_head_of_which_a_part_is_missing_is_refused(tmp_path: Path, name: str) -> None:
     written(tmp_path, "BertForPreTraining")
     retensored(lambda tensors: tensors.pop(name))(tmp_path)
-    with pytest.raises(CheckpointError, match=rf"tensor {name} is missing, config\.json asks for one of"):
+    with pytest.raises(CheckpointError, match=rf"tensor {name} is missing, config\.json requires one of"):
         read_encoder(tmp_path)
 
 
@@ -191,14 +191,16 @@ def test_an_output_beside_the_embeddings_counts_as_transformers_has_it(
     retensored(lambda tensors: tensors.update(change(tensors)))(tmp_path / "hf")
     assert bool(import_folder(tmp_path / "hf", tmp_path / "own")) == answers
     after = read_encoder(tmp_path / "hf").tensors
-    assert before.keys() - after.keys() == (set() if answers else bert.HIDDEN.keys())
+    assert before.keys() - after.keys() == (set() if answers else bert.MASKED_LM.keys())
     assert all(torch.equal(before[name], after[name]) for name in after)
 
 
 def test_an_output_of_another_shape_is_refused(tmp_path: Path) -> None:
     written(tmp_path, "BertForPreTraining")
     retensored(lambda tensors: tensors.update({f"{OUTPUT}weight": torch.ones(3, 3)}))(tmp_path)
-    with pytest.raises(CheckpointError, match=rf"tensor {OUTPUT}weight has shape \(3, 3\), config.json asks"):
+    with pytest.raises(
+        CheckpointError, match=rf"tensor {OUTPUT}weight has shape \(3, 3\), config.json requires"
+    ):
         read_encoder(tmp_path)
 
 
@@ -271,7 +273,7 @@ def test_rows_without_a_piece_are_told(tmp_path: Path, more: int) -> None:
     remarks: list[str] = []
     import_folder(tmp_path / "hf", tmp_path / "own", remarks.append)
     expected = [
-        f"{tmp_path / 'hf'}: 5 of {len(PIECES) + 5} rows of the model have no piece in the vocabulary"
+        f"{tmp_path / 'hf'}: 5 of {len(PIECES) + 5} rows of the embeddings have no token in the vocabulary"
     ]
     assert [remark.split(" and are left out")[0] for remark in remarks] == (expected if more else [])
 
@@ -298,7 +300,7 @@ def test_a_wrong_export_is_caught_and_removed(tmp_path: Path, monkeypatch: pytes
     task, model = labeller(config)
     swapped = {**bert.LAYER, "self.q": bert.LAYER["self.k"], "self.k": bert.LAYER["self.q"]}
     monkeypatch.setattr(bert, "LAYER", swapped)
-    with pytest.raises(RunError, match="does not answer as this model does"):
+    with pytest.raises(RunError, match="does not answer as the original does"):
         export(task, model, config, tmp_path / "out", "hf", texts())
     assert list(tmp_path.iterdir()) == []
     assert hf_bert.correspondence is bert.correspondence
@@ -344,11 +346,11 @@ def a_vocabulary_of_ours_with_a_pattern(folder: Path) -> None:
 
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "another model": (edited(model_type="roberta"), r"model_type 'roberta' is not one that regard has"),
-    "relative positions": (edited(position_embedding_type="relative_key"), "relative positions and decoders"),
-    "a decoder": (edited(is_decoder=True), "relative positions and decoders are no part"),
-    "activation": (edited(hidden_act="silu"), "hidden_act 'silu' is nothing that regard has"),
-    "no activation": (edited(hidden_act={"a": 1}), "hidden_act {'a': 1} is nothing that regard has"),
+    "another model": (edited(model_type="roberta"), r"model_type 'roberta' cannot be imported"),
+    "relative positions": (edited(position_embedding_type="relative_key"), "relative positions or decoders"),
+    "a decoder": (edited(is_decoder=True), "relative positions or decoders"),
+    "activation": (edited(hidden_act="silu"), "hidden_act 'silu' is not supported by regard"),
+    "no activation": (edited(hidden_act={"a": 1}), "hidden_act {'a': 1} is not supported by regard"),
     "architectures": (edited(architectures=5, id2label={"0": "\ud800"}), "holds half of a surrogate pair"),
     "huge width": (
         edited(hidden_size=10**8),
@@ -359,11 +361,14 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a layer more": (edited(num_hidden_layers=3), r"tensor encoder.layer.2.\S+ is missing"),
     "heads": (edited(num_attention_heads=3), "n_heads .3. must divide d_model .14."),
     "not a number": (edited(intermediate_size="x"), "intermediate_size: Input should be a valid integer"),
-    "vocabulary": (edited(vocab_size=9), f"vocabulary has {len(PIECES)} pieces, the model in config.json 9"),
-    "no vocabulary": (edited(vocab_size=None), r"the model in config\.json None"),
+    "vocabulary": (
+        edited(vocab_size=9),
+        f"vocabulary has {len(PIECES)} tokens, config.json says",
+    ),
+    "no vocabulary": (edited(vocab_size=None), r"config\.json says vocab_size None"),
     "labels": (
         edited(problem_type="regression"),
-        "a regression with 3 outputs; regard's models choose among",
+        "a regression with 3 outputs, but regard's classifiers have",
     ),
     "fewer labels than outputs": (
         edited(id2label={"0": "a", "1": "b"}),
@@ -375,11 +380,11 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "labels alike": (
         edited(id2label={"0": "a", "1": "b", "2": "a"}),
-        "the label of output 2 is 'a', which another has too; give each its own in id2label",
+        "the label of output 2 is 'a', which another output has too; give each its own in id2label",
     ),
     "a label without a name": (
         edited(id2label={"0": "a", "1": "", "2": "b"}),
-        "the label of output 1 is '', which is no name; give each its own in id2label",
+        "the label of output 1 is '', which is not a name; give each its own in id2label",
     ),
     "endless words": (
         with_tokenizer(lambda told: told["model"].update(max_input_chars_per_word=10**9)),
@@ -393,15 +398,15 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "truncated": (truncated, r"model\.safetensors: not a readable safetensors file"),
     "a pickle by that name": (a_pickle, r"model\.safetensors: not a readable safetensors file"),
-    "a pickle": (only_a_pickle, r"missing; weights in another format \(pickle\) are not read"),
+    "a pickle": (only_a_pickle, r"missing; other formats \(pickle\) are not read"),
     "in several files": (
         lambda folder: (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors"),
-        "missing, the weights are in several files; save them as one",
+        "missing, because the weights are split into several files; save them as one",
     ),
     "a tensor less": (retensored(lambda it: it.pop(QUERY)), r"tensor encoder.layer.1.\S+ is missing"),
     "a tensor more": (
         retensored(lambda it: it.update(x=torch.ones(3))),
-        "tensor x is none that such a model has",
+        "tensor x does not belong to this architecture",
     ),
     "another shape": (retensored(lambda it: it.update({QUERY: torch.ones(3, 14)})), r"has shape \(3, 14\)"),
     "another pooler": (
@@ -416,8 +421,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
         retensored(lambda it: it.update({"qa_outputs.weight": torch.ones(2, 14)})),
         "tensor qa_outputs.bias is missing",
     ),
-    "beyond any machine": (edited(vocab_size=2**62), "vocab_size is 4611686018427387904, with its other"),
-    "beyond any number": (edited(vocab_size=10**30), "vocab_size is 10{30}, with its other sizes beyond any"),
+    "beyond any machine": (edited(vocab_size=2**62), "vocab_size is 4611686018427387904, too large"),
+    "beyond any number": (edited(vocab_size=10**30), "vocab_size is 10{30}, too large for any machine"),
     "not finite in a byte": (
         retensored(lambda it: it.update({QUERY: it[QUERY].fill_(torch.nan).to(torch.float8_e4m3fn)})),
         "numbers that are not finite",
@@ -425,7 +430,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "not finite": (retensored(lambda it: it[QUERY].fill_(torch.nan)), "numbers that are not finite"),
     "integers": (
         retensored(lambda it: it.update({QUERY: torch.ones(14, 14).int()})),
-        "query.weight holds int32; weights are floating-point numbers",
+        "query.weight is int32, but weights are floating-point",
     ),
     "no head": (
         retensored(lambda it: [it.pop(f"classifier.{kind}") for kind in ("weight", "bias")]),

@@ -142,9 +142,9 @@ def test_what_transformers_does_not_have_stays(tmp_path: Path, kind: str, config
 
 
 def test_another_order_of_tags_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = hf_tagger.hf_bert.named_labels
-    monkeypatch.setattr(hf_tagger.hf_bert, "named_labels", lambda names: honest(names[::-1]))
-    with pytest.raises(RunError, match="does not answer as this model does"):
+    honest = hf_tagger.hf_bert.label_maps
+    monkeypatch.setattr(hf_tagger.hf_bert, "label_maps", lambda names: honest(names[::-1]))
+    with pytest.raises(RunError, match="does not answer as the original does"):
         made("tag").export(tmp_path / "out", "hf", asked("tag"))
     assert list(tmp_path.iterdir()) == []
 
@@ -154,7 +154,7 @@ HOSTILE: dict[str, tuple[str, dict[str, Any], str]] = {
     "tags alike": (
         "tag",
         {"id2label": {"0": "O", "1": "O", "2": "B"}},
-        "the label of output 1 is 'O', which another has too; give each its own in id2label",
+        "the label of output 1 is 'O', which another output has too; give each its own in id2label",
     ),
     "a tag without a name": (
         "tag",

@@ -16,7 +16,7 @@ from regard.api.trained import Trained
 from regard.errors import RunError
 from regard.interop import onnx_classifier, onnx_tagger
 from regard.interop.export import export
-from regard.interop.tagging import Chain
+from regard.interop.tag_parity import CRFScores
 from regard.models import HMMConfig
 from tiny import answerer, classifier, relater, rnn, tagger, transformer
 
@@ -113,7 +113,7 @@ def test_what_may_not_follow_is_null(tmp_path: Path) -> None:
     assert told["tags"] == ["B-TREE", "I-TREE", "O"]
     assert told["crf"]["begin"][1] is None
     assert told["crf"]["step"][2][1] is None
-    chain = Chain.of(told["crf"])
+    chain = CRFScores.of(told["crf"])
     assert chain is not None
     for found, weight in zip(chain, model.crf.weights(), strict=True):
         assert np.array_equal(found, weight.detach().double().numpy())
@@ -148,6 +148,6 @@ def test_a_broken_graph_is_caught_and_removed(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(onnx_classifier, "write", dishonest)
     config = classifier("words", "first")
     task, model = labeller(config)
-    with pytest.raises(RunError, match="does not answer as this model does"):
+    with pytest.raises(RunError, match="does not answer as the original does"):
         export(task, model, config, tmp_path / "out", "onnx", texts())
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from regard.errors import RunError
-from regard.interop.parity import Answer, compare, require
+from regard.interop.parity import Answer, compare, require_parity
 
 TEXTS = [f"text {n}" for n in range(201)]
 
@@ -22,7 +22,7 @@ class Echo:
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         return [
-            Answer(said := self.answers.get(text, text), (len(said),), cut=text == TEXTS[-1])
+            Answer(said := self.answers.get(text, text), (len(said),), truncated=text == TEXTS[-1])
             for text in texts
         ]
 
@@ -32,7 +32,7 @@ class Echo:
 
 def told(there: Echo) -> tuple[float, float]:
     found = compare(Echo(), there, TEXTS, [len(text) for text in TEXTS], lambda done: None)
-    require(found, there.name)
+    require_parity(found, there.name)
     return found.identical, found.difference
 
 
@@ -46,7 +46,7 @@ def test_a_near_tie_may_fall_the_other_way() -> None:
 
 def test_what_was_cut_off_is_not_compared_but_its_probability_is() -> None:
     assert told(Echo({TEXTS[-1]: "longer"})) == (1.0, 0.0)
-    with pytest.raises(RunError, match=r"100\.0% of the answers are the same.*differ by up to 1,"):
+    with pytest.raises(RunError, match=r"100\.0% of the answers are identical.*differ by up to 1,"):
         told(Echo(scores={TEXTS[-1]: [-0.5, -1.25]}))
 
 
@@ -62,7 +62,7 @@ def test_what_was_cut_off_is_not_compared_but_its_probability_is() -> None:
 )
 def test_a_difference_fails(there: Echo) -> None:
     with pytest.raises(
-        RunError, match=r"echo: what was written does not answer as this model does .*removed"
+        RunError, match=r"echo: the exported model does not answer as the original does .*removed"
     ):
         told(there)
 

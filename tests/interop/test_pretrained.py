@@ -12,7 +12,7 @@ from regard.check import examine
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
-from regard.interop.pretrained import beginning, settled
+from regard.interop.pretrained import load_pretrained, resolve
 from regard.runs.prepare import prepare
 from regard.training.stopping import Stop
 from tiny import asked, classifying, planted, translating
@@ -99,10 +99,10 @@ def test_a_run_begins_with_another_runs_encoder(tmp_path: Path, data: dict[str, 
 def test_dropout_is_the_recipes(tmp_path: Path, bert: Path, data: dict[str, Any]) -> None:
     encoder = {"kind": "bert", "dropout": 0.25, "n_layers": 2}
     recipe = regard.Recipe.parse(fine_tuning(tmp_path, bert, data, encoder=encoder))
-    agreed = settled(recipe, beginning(recipe))
+    agreed = resolve(recipe, load_pretrained(recipe))
     assert agreed.model.encoder.dropout == 0.25
     assert agreed.model.encoder.d_model == 14
-    assert settled(agreed, beginning(agreed)) == agreed
+    assert resolve(agreed, load_pretrained(agreed)) == agreed
 
 
 CONTRADICTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
@@ -113,7 +113,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "sizes": ({"encoder": {"kind": "bert", "d_ff": 5}}, {}, r"model\.encoder\.d_ff is 5, .* has 17; leave"),
     "preset": ({"encoder": {"kind": "bert", "preset": "tiny"}}, {}, r"d_ff is 512, .* has 17; leave it out"),
-    "vocabulary": ({}, {"tokenizer": {"vocab_size": 500}}, r"task\.tokenizer: the vocabulary is that of"),
+    "vocabulary": ({}, {"tokenizer": {"vocab_size": 500}}, r"task\.tokenizer: the vocabulary comes from"),
     "lengths": (
         {},
         {"max_length": 30},
@@ -143,7 +143,7 @@ def test_what_cannot_be_begun_with_is_said(tmp_path: Path, data: dict[str, Any])
     def begun(folder: Path) -> None:
         prepare(regard.Recipe.parse(fine_tuning(tmp_path / "x", folder, data)))
 
-    with pytest.raises(RunError, match="nowhere: no such folder; give a run, or a BERT of Hugging Face"):
+    with pytest.raises(RunError, match="nowhere: no such folder; give a run, or a BERT from Hugging Face"):
         begun(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match=r"empty: not a trained model of regard \(no config\.json\)"):
@@ -153,7 +153,7 @@ def test_what_cannot_be_begun_with_is_said(tmp_path: Path, data: dict[str, Any])
     with pytest.raises(CheckpointError, match="model_type is 'gpt2', not 'bert'"):
         begun(tmp_path / "other")
     regard.train(translating(tmp_path), quiet=True)
-    with pytest.raises(RunError, match=r"its model .* has no encoder that another could begin with"):
+    with pytest.raises(RunError, match=r"its model .* has no encoder"):
         begun(tmp_path / "run")
 
 
@@ -164,7 +164,7 @@ def test_check_measures_the_model_that_will_be_trained(
     assert report.trainable
     assert report.vocabulary == {"text": len(PIECES)}
     assert report.estimate is not None
-    encoder = sum(tensor.numel() for name, tensor in read_encoder(bert).own.items())
+    encoder = sum(tensor.numel() for name, tensor in read_encoder(bert).encoder_tensors.items())
     assert report.estimate.parameters == encoder + 2 * 14 + 2
 
 

@@ -1,4 +1,4 @@
-"""Language models that begin with one that was trained before: a GPT-2 of Hugging Face, or a run."""
+"""Language models that begin with one that was trained before: a GPT-2 from Hugging Face, or a run."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from regard.check import examine
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.interop.decoder import read_decoder
 from regard.interop.importing import import_folder
-from regard.interop.pretrained import beginning, settled
+from regard.interop.pretrained import load_pretrained, resolve
 from regard.runs.prepare import prepare
 from tiny import classifying, continuing, gpt, talking, told
 
@@ -105,16 +105,16 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path: Path, hf: Path) ->
 
 def test_what_is_settled_stays(tmp_path: Path, hf: Path) -> None:
     recipe = regard.Recipe.parse(going_on(tmp_path / "x", hf, dropout=0.3, n_layers=2))
-    agreed = settled(recipe, beginning(recipe))
+    agreed = resolve(recipe, load_pretrained(recipe))
     assert (agreed.model.dropout, agreed.model.d_ff, agreed.model.init_from) == (0.3, 17, str(hf))
-    assert settled(agreed, beginning(agreed)) == agreed
+    assert resolve(agreed, load_pretrained(agreed)) == agreed
 
 
 CONTRADICTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "sizes": ({"d_ff": 5}, {}, r"model\.d_ff is 5, the model in \S+ has 17; leave it out"),
     "preset": ({"preset": "tiny"}, {}, r"model\.d_ff is 512, .* has 17; leave it out"),
     "positions": ({"position": "rotary"}, {}, r"model\.position is 'rotary', .* has 'learned'"),
-    "vocabulary": ({}, {"tokenizer": {"kind": "char"}}, r"task\.tokenizer: the vocabulary is that of"),
+    "vocabulary": ({}, {"tokenizer": {"kind": "char"}}, r"task\.tokenizer: the vocabulary comes from"),
     "lengths": ({}, {"max_length": 31}, "room for 30 pieces and task.max_length is 31"),
 }
 
@@ -141,13 +141,13 @@ def test_what_cannot_be_begun_with_is_said(tmp_path: Path, hf: Path) -> None:
     def begun(folder: Path) -> None:
         prepare(regard.Recipe.parse(going_on(tmp_path / "x", folder)))
 
-    with pytest.raises(RunError, match="nowhere: no such folder; give a run, or a GPT-2 of Hugging Face"):
+    with pytest.raises(RunError, match="nowhere: no such folder; give a run, or a GPT-2 from Hugging Face"):
         begun(tmp_path / "nowhere")
     bert_written(tmp_path / "bert")
     with pytest.raises(CheckpointError, match="model_type is 'bert', not 'gpt2'"):
         begun(tmp_path / "bert")
     regard.train(classifying(tmp_path), quiet=True)
-    with pytest.raises(RunError, match=r"its model .* is no language model that another could begin with"):
+    with pytest.raises(RunError, match=r"its model .* is not a language model"):
         begun(tmp_path / "run")
     data = {"train": str(tmp_path / "train.csv")}
     with pytest.raises(CheckpointError, match="model_type is 'gpt2', not 'bert'"):

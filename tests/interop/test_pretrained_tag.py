@@ -41,7 +41,7 @@ def test_answers_equal_transformers(tmp_path: Path) -> None:
     task, found = task_of(tmp_path / "bert"), read_encoder(tmp_path / "bert")
     model = TaggerConfig(encoder=found.config, crf=False, dropout=0.0).build(task.dims)
     assert isinstance(model, Tagger)
-    model.encoder.load_state_dict(found.own)
+    model.encoder.load_state_dict(found.encoder_tensors)
     model.output.load_state_dict(other.classifier.state_dict())
     tokenizer = their_tokenizer(tmp_path / "bert")
     with evaluating(model):

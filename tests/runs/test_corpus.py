@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import regard
-from regard.data import examples
+from regard.data import cache
 from regard.files import fingerprint
 from regard.files.row import Row
 from regard.recipe import Recipe
@@ -32,7 +32,7 @@ def test_the_second_run_on_the_same_data_encodes_nothing(
     def refused(*_: Any, **__: Any) -> None:
         raise AssertionError("encoded again")
 
-    monkeypatch.setattr(corpus.examples, "write", refused)
+    monkeypatch.setattr(corpus.cache, "write", refused)
     other = given.model_copy(update={"run": str(tmp_path / "other"), "seed": 5})
     regard.train(other, quiet=True)
     assert caches(tmp_path) == found
@@ -68,7 +68,7 @@ def test_a_deleted_or_damaged_cache_is_made_again(tmp_path: Path) -> None:
     given = translating(tmp_path, max_steps=1)
     regard.train(given, quiet=True)
     [name] = caches(tmp_path)
-    values = tmp_path / ".regard" / name / "0.values"
+    values = tmp_path / ".regard" / name / "source.values"
     whole = values.read_bytes()
     values.write_bytes(whole[:-1])
     with prepare(given.model_copy(update={"run": str(tmp_path / "other")})) as again:
@@ -116,7 +116,7 @@ def test_resuming_reads_no_training_text(tmp_path: Path, monkeypatch: pytest.Mon
     given = given.model_copy(update={"data": data})
     with prepare(given) as begun:
         held = [example.row for example in begun.training.valid]
-    monkeypatch.setattr(corpus, "read_rows", lambda *_, **__: pytest.fail("read again"))
+    monkeypatch.setattr(corpus, "task_rows", lambda *_, **__: pytest.fail("read again"))
     with prepare(given) as again:
         assert [example.row for example in again.training.valid] == held
-    assert examples.held_out(tmp_path / ".regard" / caches(tmp_path)[0]) == held
+    assert cache.held_out(tmp_path / ".regard" / caches(tmp_path)[0]) == held

@@ -155,7 +155,7 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(task: Answer, kind: str) ->
 
 def test_an_example_comes_back_from_the_cache(task: Answer) -> None:
     examples = task.encode([row(*line) for line in LINES])
-    kept = [tuple(part.astype(np.uint16) for part in task.keep(example)) for example in examples]
+    kept = [{name: part.astype(np.uint16) for name, part in task.keep(one).items()} for one in examples]
     revived = [task.revive(Row({}, "x", 1), one) for one in kept]
     batch, again = task.collate(examples), task.collate(revived)
     for name in ("tokens_RT", "lengths_R", "segments_RT", "keep_RT", "ends_R2"):

@@ -154,7 +154,7 @@ def test_a_gpt2s_own_marks_are_used() -> None:
     task = fitted("gpt2", documents="lines").searching(beam=2, max_length=9)
     model, end = model_for(task), vocabulary()[0][END]
     (example,) = task.encode(rows_of(["the fog"], "text"))
-    assert task.keep(example)[0].tolist() == [*task.begun(example).tolist()[1:], end]
+    assert task.keep(example)["tokens"].tolist() == [*task.begun(example).tolist()[1:], end]
     assert task.begun(example)[0] == end
     with evaluating(model):
         tree = task.recorded(model, task.collate([example]))

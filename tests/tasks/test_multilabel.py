@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.fields.labels import Labels
 from regard.files.row import Row

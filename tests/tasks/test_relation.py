@@ -11,7 +11,7 @@ from berts import PIECES, their_tokenizer, written
 from regard.errors import DataError, RecipeError
 from regard.files.row import Row
 from regard.interop.encoder import read_encoder
-from regard.interop.pretrained import begin
+from regard.interop.pretrained import initialize
 from regard.models import Dims, Relater, RelaterConfig
 from regard.models.relater import N_MARKS
 from regard.tasks import Relation, RelationConfig
@@ -119,7 +119,7 @@ def test_a_bert_with_marks_equals_transformers_with_added_tokens(tmp_path: Path)
     other, begins = written(tmp_path / "bert"), read_encoder(tmp_path / "bert")
     task = Relation.fit(RelationConfig(), [row(*line) for line in LINES], tokenizer=begins.tokenizer)
     model = RelaterConfig(encoder=begins.config).build(task.dims).eval()
-    begin(model, begins)
+    initialize(model, begins)
     tokenizer = their_tokenizer(tmp_path / "bert")
     tokenizer.func.add_tokens(list(MARKS), special_tokens=True)
     other.resize_token_embeddings(task.dims.source_vocab, mean_resizing=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.data.examples import Examples
+from regard.data.cache import Examples
 from regard.files.read import read_rows
 from regard.tasks import Translate, TranslateConfig
 from regard.training.config import TrainConfig

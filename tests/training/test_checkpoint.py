@@ -120,7 +120,7 @@ def test_only_whole_checkpoints_are_used(saved: Path) -> None:
     (root / "step-00000060").mkdir()
     (root / "damaged-step-00000060").mkdir()
     assert checkpoint.saved_steps(root) == [STEP, 60]
-    step, aside = checkpoint.newest_whole(root, [STEP, 60])
+    step, aside = checkpoint.newest_intact(root, [STEP, 60])
     assert step == STEP
     assert [(event.path.name, event.moved_to.name) for event in aside] == [
         ("step-00000060", "damaged-step-00000060-1")

@@ -56,7 +56,7 @@ def test_three_refusals_end_it_and_say_what_is_needed(make: Make, monkeypatch: p
     training = make(max_steps=9, eval_every=9, save_every=1)
     refuse(training, monkeypatch, errno.ENOSPC, {3, 4, 5})
     with pytest.raises(
-        RunError, match=r"3 checkpoints in a row .*No space left.* needs [\d,]+ bytes .* from step 2"
+        RunError, match=r"3 checkpoints in a row .*No space left.* needs [\d,]+ bytes .* of step 2"
     ):
         list(run(training))
     needed = checkpoint.n_bytes(training.model, training.optimizer)
@@ -81,7 +81,7 @@ def test_weights_that_no_validation_saw_are_not_the_model(
 ) -> None:
     training = make(max_steps=3, eval_every=3)
     refuse(training, monkeypatch, errno.ENOSPC, {3})
-    with pytest.raises(CheckpointError, match="no validated checkpoint is whole; see that the disk"):
+    with pytest.raises(CheckpointError, match="no validated checkpoint is intact; make room on the disk"):
         list(run(training))
     monkeypatch.undo()
     again = make(max_steps=3, eval_every=3)
@@ -117,7 +117,7 @@ def test_when_none_is_whole_nothing_is_guessed(make: Make) -> None:
     for folder in begun.checkpoints.iterdir():
         (folder / "state.json").unlink()
     with pytest.raises(
-        CheckpointError, match=r"state\.json is missing, and no older checkpoint is whole; .*--fresh"
+        CheckpointError, match=r"state\.json is missing, and no older checkpoint is intact; .*--fresh"
     ):
         make(max_steps=4, eval_every=2).resume()
 

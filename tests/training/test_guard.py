@@ -14,7 +14,7 @@ from regard.layers.embed import Embed
 from regard.training import loop
 from regard.training.events import RolledBack, Skipped
 from regard.training.loop import run
-from regard.training.state import Load, Training
+from regard.training.state import RankBatch, Training
 from states import state
 
 Make = Callable[..., Training]
@@ -31,7 +31,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch) -> Spoil:
     def install(where: str, value: float, bad: Callable[[int, tuple[int, ...]], bool]) -> list[int]:
         real, spoilt = loop.update, []
 
-        def update(training: Training, load: Load, step: int, lr: float) -> Any:
+        def update(training: Training, load: RankBatch, step: int, lr: float) -> Any:
             if not bad(step, tuple(load.indices)):
                 return real(training, load, step, lr)
             spoilt.append(step)
@@ -96,7 +96,7 @@ def test_gives_up_with_a_report(make: Make, spoil: Spoil) -> None:
     training = make(max_steps=100, eval_every=100, save_every=4)
     spoil("gradient", math.nan, lambda step, batch: step > 6)
     with pytest.raises(
-        RunError, match=r"not finite in 5 updates in a row, .*after 3 roll-backs and 20 updates"
+        RunError, match=r"not finite in 5 updates in a row, .*after 3 roll-backs and 20 skipped"
     ):
         list(run(training))
     assert training.progress.rollbacks == 3

@@ -73,7 +73,7 @@ def test_rates_are_those_of_every_weight_once() -> None:
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "too deep": ({"freeze": 4}, {}, r"model\.freeze \(4\) is more than the 3 layers of the encoder"),
     "negative": ({"freeze": -1}, {}, r"model\.freeze: -1 should be greater than or equal to 0"),
-    "muon": ({}, {"optimizer": "muon", "layer_decay": 0.9}, "muon moves all layers alike"),
+    "muon": ({}, {"optimizer": "muon", "layer_decay": 0.9}, "muon has one learning rate for all layers"),
     "growing": ({}, {"layer_decay": 1.1}, r"train\.layer_decay: 1\.1 should be less than or equal to 1"),
 }
 

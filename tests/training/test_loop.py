@@ -14,7 +14,7 @@ from regard.data.batching import START
 from regard.training import checkpoint
 from regard.training.events import Evaluated, Event, Finished, Saved, Scoring, Step
 from regard.training.loop import run, update
-from regard.training.state import Load, Training
+from regard.training.state import RankBatch, Training
 from states import state
 
 Make = Callable[..., Training]
@@ -65,7 +65,7 @@ def test_parts_of_a_batch_make_the_gradient_of_the_whole(
     for parts in (1, accumulate):
         training = make(dropout=0.0, max_steps=1, accumulate=parts, clip_norm=0.0)
         training.model.to(dtype)
-        shown, norm, counts, _ = update(training, training.load(batch), step=1, lr=0.0)
+        shown, norm, counts, _ = update(training, training.rank_batch(batch), step=1, lr=0.0)
         gradients = [parameter.grad for parameter in training.model.parameters()]
         results.append((torch.tensor([shown, norm, counts["tokens"]], dtype=dtype), gradients))
     torch.testing.assert_close(*(numbers for numbers, _ in results), rtol=10 * tolerance, atol=tolerance)
@@ -77,7 +77,7 @@ def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
     collated = training.task.collate([training.train[i] for i in batch])
     logits_NV = training.model(collated.source_BK, collated.source_lengths_B, collated.target_BT)
     expected = torch.nn.functional.cross_entropy(logits_NV, collated.labels_BT.flatten(), ignore_index=0)
-    shown, _, counts, _ = update(training, training.load(batch), step=1, lr=0.0)
+    shown, _, counts, _ = update(training, training.rank_batch(batch), step=1, lr=0.0)
     assert shown == pytest.approx(expected.item(), rel=1e-5)
     assert counts == {"tokens": sum(len(training.train[i].target) - 1 for i in batch)}
 
@@ -85,12 +85,12 @@ def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
 def test_gradients_are_clipped_to_the_norm_and_the_rate_is_used(make: Make) -> None:
     training = make(max_steps=1, clip_norm=0.01, optimizer="adamw")
     before = weights(training)
-    _, norm, *_ = update(training, training.load([0, 1, 2]), step=1, lr=0.0)
+    _, norm, *_ = update(training, training.rank_batch([0, 1, 2]), step=1, lr=0.0)
     assert norm > 0.01, "the norm is reported as it was"
     clipped = torch.cat([parameter.grad.flatten() for parameter in training.model.parameters()])
     assert clipped.norm().item() == pytest.approx(0.01, rel=1e-3)
     assert equal(weights(training), before)
-    update(training, training.load([0, 1, 2]), step=2, lr=0.1)
+    update(training, training.rank_batch([0, 1, 2]), step=2, lr=0.1)
     assert not equal(weights(training), before)
 
 
@@ -113,7 +113,7 @@ def test_every_example_is_seen_once_an_epoch_in_the_order_of_the_seed(
     seen: list[list[int]] = []
 
     def noting(
-        training: Training, load: Load, step: int, lr: float
+        training: Training, load: RankBatch, step: int, lr: float
     ) -> tuple[float, float, dict[str, int], bool]:
         seen.append(load.indices)
         return 0.0, 0.0, {"tokens": 1}, True
@@ -180,7 +180,7 @@ def test_interrupted_thrice_an_epoch_the_same_examples_come_in_the_same_order(
     seen: list[tuple[int, list[int]]] = []
     real = update
 
-    def noting(training: Training, load: Load, step: int, lr: float) -> Any:
+    def noting(training: Training, load: RankBatch, step: int, lr: float) -> Any:
         seen.append((step, list(load.indices)))
         return real(training, load, step, lr)
 
@@ -316,7 +316,7 @@ def test_stops_when_time_is_up(
     scores(*range(100))
     seconds = count()
     clock = SimpleNamespace(perf_counter=lambda: float(next(seconds)))
-    for module in ("loop", "state", "keeping"):
+    for module in ("loop", "state", "checkpointing"):
         monkeypatch.setattr(f"regard.training.{module}.time", clock)
     events = list(run(make(max_minutes=0.5, eval_every=5)))
     last = finished(events)

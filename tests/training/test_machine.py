@@ -24,7 +24,7 @@ print(sum([faults() for _ in range(60)][-10:]))
 KERNELS = """
 import ctypes
 import torch
-from regard.training.machine import keep_few_kernels
+from regard.training.machine import limit_kernel_cache
 
 class Info(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in (*"abcdefg", "used", *"hi")]
@@ -45,7 +45,7 @@ def test_a_container_or_batch_system_may_grant_less(tmp_path: Path, monkeypatch:
     own = tmp_path / "user" / "job"
     own.mkdir(parents=True)
     monkeypatch.setattr(machine, "CGROUPS", tmp_path)
-    monkeypatch.setattr(machine, "OWN", tmp_path / "own")
+    monkeypatch.setattr(machine, "PROCESS_GROUPS", tmp_path / "own")
     (tmp_path / "own").write_text("4:cpu:/user\n0::/user/job\n")
     free = Machine.here().memory
     (own / "memory.max").write_text("max\n")
@@ -68,6 +68,6 @@ def test_freed_memory_is_used_again_without_asking_for_it() -> None:
 
 def test_kernels_of_shapes_that_do_not_come_back_are_not_kept() -> None:
     """On a machine without units for bfloat16 there are none in the first place."""
-    code = KERNELS.format(keep="keep_few_kernels()")
+    code = KERNELS.format(keep="limit_kernel_cache()")
     grown = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
     assert grown < 100 * 2**20, "444 MB if all are kept"

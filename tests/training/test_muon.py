@@ -10,7 +10,7 @@ from torch import nn
 from regard.linear import Linear
 from regard.training.config import TrainConfig
 from regard.training.loop import run
-from regard.training.muon import Muon, orthogonal
+from regard.training.muon import Muon, orthogonalize
 from regard.training.state import Training
 from states import state, whole_and_resumed
 
@@ -22,7 +22,7 @@ SHAPES = [(7, 13), (13, 7), (11, 11), (7, 13)]
 def test_keeps_directions_and_evens_out_lengths(shape: tuple[int, int, int]) -> None:
     x = torch.randn(shape, dtype=torch.float64)
     left, _, right = torch.linalg.svd(x, full_matrices=False)
-    lengths = left.mT @ orthogonal(x) @ right.mT
+    lengths = left.mT @ orthogonalize(x) @ right.mT
     along = lengths.diagonal(dim1=1, dim2=2)
     torch.testing.assert_close(lengths, torch.diag_embed(along))
     assert along.min() > 0.3
@@ -81,5 +81,5 @@ def test_another_optimizer_goes_on_with_the_moments_it_knows(make: Make, kinds: 
 
 
 def test_needs_whole_matrices() -> None:
-    with pytest.raises(ValidationError, match="muon needs whole matrices; leave shard = false"):
+    with pytest.raises(ValidationError, match="muon cannot update sharded matrices; set shard = false"):
         TrainConfig(max_steps=1, optimizer="muon", shard=True)

@@ -10,7 +10,7 @@ from regard.training import state
 from regard.training.config import TrainConfig
 from regard.training.events import Step
 from regard.training.loop import run
-from regard.training.precision import WIDE_ENOUGH, is_narrow
+from regard.training.precision import MIN_WIDTH, uses_bfloat16
 from regard.training.state import Training
 
 Make = Callable[..., Training]
@@ -39,10 +39,10 @@ def test_only_products_are_narrow(make: Make) -> None:
 @pytest.mark.parametrize(
     ("precision", "d_model", "units", "narrow"),
     [
-        ("auto", WIDE_ENOUGH, True, True),
-        ("auto", WIDE_ENOUGH - 1, True, False),
-        ("auto", WIDE_ENOUGH, False, False),
-        ("single", WIDE_ENOUGH, True, False),
+        ("auto", MIN_WIDTH, True, True),
+        ("auto", MIN_WIDTH - 1, True, False),
+        ("auto", MIN_WIDTH, False, False),
+        ("single", MIN_WIDTH, True, False),
         ("bfloat16", 8, False, True),
     ],
 )
@@ -51,7 +51,7 @@ def test_the_machine_and_the_width_decide_unless_told(
 ) -> None:
     monkeypatch.setattr("regard.training.precision.has_bfloat16", lambda device: units)
     plan = TrainConfig.model_validate({"max_steps": 1, "precision": precision})
-    assert is_narrow(plan, torch.device("cpu"), d_model) == narrow
+    assert uses_bfloat16(plan, torch.device("cpu"), d_model) == narrow
 
 
 def test_a_small_model_computes_in_single_precision(make: Make) -> None:

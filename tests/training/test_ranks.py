@@ -17,11 +17,12 @@ import pytest
 import torch
 
 from rank_job import KINDS, STEPS
-from regard.training.ranks import Ranks, joined
+from regard.training.ranks import Ranks, process_group
 from small_runs import write_recipe
 
 TESTS = Path(__file__).parents[1]
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS), "GLOO_SOCKET_IFNAME": "lo"}
+PATHS = os.pathsep.join(map(str, (TESTS, TESTS.parent / "src")))
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": PATHS, "GLOO_SOCKET_IFNAME": "lo"}
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--local-addr", "127.0.0.1")
 """They meet on the loopback: what the machine's own name leads to is not ours to test."""
 
@@ -83,10 +84,10 @@ def test_a_batch_is_shared_without_rest() -> None:
 def test_alone_without_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    with joined(torch.device("cpu")) as ranks:
+    with process_group(torch.device("cpu")) as ranks:
         assert (ranks.rank, ranks.world, ranks.first) == (0, 1, True)
-        assert ranks.told({"a": [1]}) == {"a": [1]}
-        assert ranks.sums({"x": 2}) == ranks.most({"x": 2}) == {"x": 2}
+        assert ranks.broadcast({"a": [1]}) == {"a": [1]}
+        assert ranks.sum({"x": 2}) == ranks.max({"x": 2}) == {"x": 2}
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_a_killed_rank_ends_all_and_the_same_command_goes_on_with_fewer(recipe: 
     os.kill(json.loads((recipe.parent / "run" / "lock").read_text())["pid"], signal.SIGKILL)
     process.communicate(timeout=120)
     assert process.returncode != 0
-    assert "going on from step" in going_on(recipe, 1)
+    assert "resuming from step" in going_on(recipe, 1)
 
 
 def test_a_signal_stops_all_and_the_same_command_goes_on_with_more(recipe: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_signal_stops_all_and_the_same_command_goes_on_with_more(recipe: Path)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=120)
     assert said.count("interrupted; the same command goes on from here") == 1
-    assert "going on from step" in going_on(recipe, 3)
+    assert "resuming from step" in going_on(recipe, 3)
 
 
 def losses(recipe: Path) -> list[float]:
@@ -179,7 +180,7 @@ def test_a_sharded_training_goes_on_in_any_number(recipe: Path, tmp_path: Path) 
     assert len(list((folder / "model").glob("*.safetensors"))) == 4
     assert not list(folder.rglob("*.metadata"))
     torchrun(2, "-m", "regard", "train", recipe, "train.max_steps=40", "--accept-changes")
-    assert "going on from step 40" in going_on(recipe, 1, "--accept-changes")
+    assert "resuming from step 40" in going_on(recipe, 1, "--accept-changes")
     assert losses(recipe) == pytest.approx(losses(alone), abs=1e-3)
 
 
@@ -207,4 +208,4 @@ def test_two_nodes_meet_one_dies_and_both_go_on(recipe: Path) -> None:
     other.wait()
     first.send_signal(signal.SIGTERM)
     first.communicate(timeout=120)
-    assert "going on from step" in going_on(recipe, 1)
+    assert "resuming from step" in going_on(recipe, 1)

@@ -135,7 +135,7 @@ def said(*events: Event, terminal: bool = False) -> str:
 
 
 def test_what_is_frozen_is_told() -> None:
-    assert "1.50 M parameters, of which 0.30 M learn, on cpu" in said(replace(PREPARED, n_learning=300_000))
+    assert "1.50 M parameters (0.30 M trainable) on cpu" in said(replace(PREPARED, n_learning=300_000))
 
 
 @pytest.mark.parametrize("terminal", [False, True])

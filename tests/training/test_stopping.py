@@ -60,7 +60,7 @@ def test_a_signal_saves_and_goes_and_the_rest_is_the_same(
     stopped.stop = listening
 
     def react(event: Any) -> None:
-        if isinstance(event, moment) and event.step == 3 and listening.heard is None:
+        if isinstance(event, moment) and event.step == 3 and listening.received is None:
             os.kill(os.getpid(), signum)
 
     raised, seen = run_until_interrupted(stopped, react)
@@ -140,7 +140,7 @@ def test_a_second_signal_within_an_update_saves_nothing(
 
 
 def test_signals_are_given_back(listening: Stop) -> None:
-    assert signal.getsignal(signal.SIGTERM) == listening._hear
+    assert signal.getsignal(signal.SIGTERM) == listening._receive
     with pytest.raises(Interrupted, match="SIGTERM"):
         os.kill(os.getpid(), signal.SIGTERM)
 

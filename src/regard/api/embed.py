@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from regard.data.batching import sorted_batches
 from regard.errors import DataError
 from regard.files.row import rows_of, several
-from regard.interop.encoder import Encoder, read_encoder
+from regard.interop.encoder import PretrainedEncoder, read_encoder
 from regard.layers.pooling import Mean
 from regard.runs.prepare import pick_device
 from regard.tasks.task import padded
@@ -32,7 +32,7 @@ Vectors = NDArray[np.float32]
 class Embedder:
     """An encoder that turns texts into vectors."""
 
-    def __init__(self, encoder: Encoder, device: torch.device) -> None:
+    def __init__(self, encoder: PretrainedEncoder, device: torch.device) -> None:
         self.tokenizer, self.max_length, self.device = encoder.tokenizer, encoder.max_length, device
         self.d_out = encoder.config.d_out
         self._model = encoder.build().to(device)

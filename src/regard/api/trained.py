@@ -20,7 +20,7 @@ from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.files.columns import Column
 from regard.files.row import Asked, Row, rows_of, several
-from regard.interop.ct2_engine import BUILTIN, Engines
+from regard.interop.ct2_translator import BUILTIN, EngineChoice
 from regard.interop.export import Report, export
 from regard.metrics.resample import Difference, Weighable, differences, intervals
 from regard.models import Ensemble, ModelConfig
@@ -34,7 +34,7 @@ from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.task import Prediction, Tally, Tell, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
-from regard.training.ranks import is_first, joined
+from regard.training.ranks import is_first, process_group
 from regard.training.sinks import ConsoleSink
 from regard.training.stopping import Stop
 
@@ -84,7 +84,7 @@ class Trained:
     model_config: ModelConfig
     metrics: dict[str, Any]
     device: torch.device
-    engines: Engines = BUILTIN
+    engines: EngineChoice = BUILTIN
     data: DataConfig | None = None
     """Of the run that it comes from, if it does: how such files are laid out."""
 
@@ -109,15 +109,15 @@ class Trained:
         self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell = untold
     ) -> Iterator[Any]:
         task = self._searching(decode)
-        fast, _ = self.engines.pick(task)
+        translator, _ = self.engines.select(task)
         pending, done = several(texts), 0
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
             rows = rows_of(chunk, *task.inputs, first=done + 1)
             told = among(range(done, done + len(chunk)), tell)
             done += len(chunk)
-            if fast is not None and isinstance(task, Seq2Seq):
-                for place, answer in enumerate(fast.answers(task, rows)):
+            if translator is not None and isinstance(task, Seq2Seq):
+                for place, answer in enumerate(translator.answers(task, rows)):
                     told(place, answer)
                     yield answer
             else:
@@ -135,7 +135,7 @@ class Trained:
 
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""
-        return self.engines.pick(self._searching(decode))[1]
+        return self.engines.select(self._searching(decode))[1]
 
     def follow(self, text: Asked | Row, **decode: Any) -> Generator[str, None, Prediction]:
         """How the answer begins, whenever more of it is certain; the last text is that of the answer.
@@ -260,7 +260,7 @@ def load(
         model, metrics = Ensemble(members), {}
     recipe, where = Path(folder) / "recipe.json", pick_device(device)
     data = Recipe.read(recipe).data if recipe.is_file() else None
-    engines = Engines.made(engine, task, model, model_config, where, int8=int8)
+    engines = EngineChoice.resolve(engine, task, model, model_config, where, int8=int8)
     return Trained(task, task_config, model.to(where), model_config, metrics, where, engines, data)
 
 
@@ -318,7 +318,7 @@ def train(
     try:
         with (
             stop.listening(),
-            joined(pick_device(recipe.train.device), shard=recipe.train.shard) as ranks,
+            process_group(pick_device(recipe.train.device), shard=recipe.train.shard) as ranks,
             prepare(
                 recipe, fresh=fresh, accept_changes=accept_changes, stop=stop, ranks=ranks, tell=tell
             ) as prepared,

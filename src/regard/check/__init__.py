@@ -15,7 +15,7 @@ from regard.check.reading import read_all
 from regard.data.splits import HELD_OUT
 from regard.errors import DataError
 from regard.files.row import Row
-from regard.interop.pretrained import beginning, settled
+from regard.interop.pretrained import load_pretrained, resolve
 from regard.kinds import KINDS
 from regard.kinds.finding import Finding, Place
 from regard.recipe import Recipe
@@ -72,8 +72,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
     Of more than a million rows a million are looked at.
     """
-    begins = beginning(recipe, base)
-    recipe = settled(recipe, begins)
+    pretrained = load_pretrained(recipe, base)
+    recipe = resolve(recipe, pretrained)
     kind = KINDS[recipe.task.kind]
     splits, shares, findings = read_all(recipe, base)
     found = kind.examine(splits, recipe.task)
@@ -90,9 +90,9 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     )
     usable = [row for row in splits["train"] if kind.usable(row)]
     try:
-        task = fitted(recipe, usable, None if begins is None else begins.tokenizer)
+        task = fitted(recipe, usable, None if pretrained is None else pretrained.tokenizer)
         cut = pieces.cut(kind, task, splits)
-        findings += pieces.examine(cut, kind, recipe.task, None if begins is None else begins.folder)
+        findings += pieces.examine(cut, kind, recipe.task, None if pretrained is None else pretrained.folder)
         for split, rows in splits.items():
             findings += kind.examine_pieces(task, split, rows)
         report = replace(

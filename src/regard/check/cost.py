@@ -8,9 +8,9 @@ import torch
 
 from regard.kinds.finding import Finding
 from regard.training.config import TrainConfig
-from regard.training.fitting import find_parts, is_memory_error
 from regard.training.loop import update
 from regard.training.machine import Machine
+from regard.training.micro_batches import find_micro_batches, is_memory_error
 from regard.training.state import Training
 
 REMEDY = 'take a smaller model, or let train.batch_tokens = "auto" or train.accumulate split batches'
@@ -64,13 +64,13 @@ def estimate(training: Training, share: float = 1.0) -> Estimate:
     largest = costs.index(max(costs))
     training.model.train()
     if training.plan.batch_tokens == "auto":
-        training.advance(parts=find_parts(training))
-    update(training, training.load(batches[largest]), 1, training.plan.lr)
+        training.advance(parts=find_micro_batches(training))
+    update(training, training.rank_batch(batches[largest]), 1, training.plan.lr)
     seconds, cost, steps = 0.0, 0, 0
     while steps < 2 or (seconds < BUDGET and steps < len(batches)):
         at = steps % len(batches)
         began = time.perf_counter()
-        update(training, training.load(batches[at]), steps + 2, training.plan.lr)
+        update(training, training.rank_batch(batches[at]), steps + 2, training.plan.lr)
         seconds, cost, steps = seconds + time.perf_counter() - began, cost + costs[at], steps + 1
     steps_per_epoch, per_epoch = round(len(batches) / share), seconds / cost * sum(costs) / share
     return Estimate(

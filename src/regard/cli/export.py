@@ -45,10 +45,10 @@ def export(
     Both engines answer the same texts; if the answers or their probabilities differ, nothing is left behind.
     """
     import regard
-    from regard.interop.export import way
+    from regard.interop.export import find_exporter
 
     trained = regard.load(run, device="cpu")
-    way(trained.task, to)  # refused before texts are looked for
+    find_exporter(trained.task, to)  # refused before texts are looked for
     texts, references = _given(run, inputs, trained.task)
     named = run if run.name.strip(".") else run.resolve()
     folder = out or named.with_name(f"{named.name}-{to}{'-int8' if int8 else ''}")
@@ -98,7 +98,7 @@ def _table(report: "Report") -> Table:
         "engine": report.engine,
         "identical": f"{report.identical:.1%} of {report.n_compared:,}" if report.n_compared else "–",
         "difference": f"{report.difference:.1e}",
-        "texts/s": f"{report.speed_here:,.0f} → {report.speed_there:,.0f}",
+        "texts/s": f"{report.our_speed:,.0f} → {report.their_speed:,.0f}",
         "size": console.size(report.n_bytes),
     }
     if report.bleu is not None:

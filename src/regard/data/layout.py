@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from regard.data.examples import Encoder, Examples
+from regard.data.cache import Encoder, Examples
 from regard.errors import DataError
 from regard.files.row import Row
 

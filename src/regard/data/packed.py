@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from regard.data.examples import Encoder, Examples, Ints
+from regard.data.cache import Arrays, Encoder, Examples
 from regard.errors import DataError
 from regard.files.row import Row
 
@@ -24,14 +24,12 @@ class Packing(Encoder, Protocol):
 
 
 class Packed(Examples):
-    def __init__(
-        self, encoder: Packing, arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
-    ) -> None:
+    def __init__(self, encoder: Packing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
         super().__init__(encoder, arrays, files, n_left_out)
         self.block = encoder.block
-        if not self._columns:
+        if not self.columns:
             return
-        (tokens,) = self._columns
+        tokens = self.columns["tokens"]
         self._tokens, self._ends, self._begin = tokens.values, tokens.ends, 0
         n_blocks = -(-len(self._tokens) // self.block)
         self.sizes = np.full((n_blocks, 1), self.block, np.int32)
@@ -46,7 +44,7 @@ class Packed(Examples):
         """With the token before the first that is foretold."""
         begin = self._place(i)
         places = np.arange(begin - 1, begin + self.sizes[i, 0])
-        return self._encoder.revive(self.row(i), (self._tokens.take(places, mode="wrap"),))
+        return self._encoder.revive(self.row(i), {"tokens": self._tokens.take(places, mode="wrap")})
 
     def _place(self, i: int) -> int:
         if not 0 <= i < len(self):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from regard.data.examples import Encoder, Examples, Ints, Ragged
+from regard.data.cache import Arrays, Encoder, Examples, Ints, Jagged
 from regard.errors import DataError
 from regard.files.row import Row
 
@@ -46,16 +46,14 @@ class Run(NamedTuple):
 
 
 class Paired(Examples):
-    def __init__(
-        self, encoder: Pairing, arrays: dict[str, Ints], files: Sequence[str], n_left_out: int = 0
-    ) -> None:
+    def __init__(self, encoder: Pairing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
         super().__init__(encoder, arrays, files, n_left_out)
         self._pairing, self._drawn_from = encoder, (0, 0)
         self.n_documents = self.n_with_next = 0
         """Those that hold anything; those of two sentences or more."""
-        if not self._columns:
+        if not self.columns:
             return
-        self._tokens, self._lengths, closes = self._columns
+        self._tokens, self._lengths, closes = (self.columns[name] for name in ("tokens", "lengths", "closes"))
         rows = np.flatnonzero(closes.values) + 1
         n_rows = len(closes.values)
         self._rows = rows if len(rows) and rows[-1] == n_rows else np.append(rows, n_rows)
@@ -72,9 +70,9 @@ class Paired(Examples):
         self.sizes = np.repeat(longest, n_examples).astype(np.int32)[:, None]
 
     @property
-    def documents(self) -> Ragged:
+    def documents(self) -> Jagged:
         """Their pieces, as they lie."""
-        return Ragged(self._tokens.values, self._ends)
+        return Jagged(self._tokens.values, self._ends)
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
         drawn = copy(self)

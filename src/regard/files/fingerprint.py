@@ -11,7 +11,7 @@ from regard.errors import DataError
 from regard.files.lines import expand, resolve
 
 Known = dict[str, list[int | str]]
-"""By absolute path: size, time and inode as they were, and the sum."""
+"""By absolute path: size, times and inode as they were, and the sum."""
 
 
 def fingerprint(files: Sequence[str], base: Path | None = None, known: Known | None = None) -> str:
@@ -40,7 +40,7 @@ def _sum(file: str, base: Path | None, known: Known) -> str:
     path = resolve(file, base).resolve()
     try:
         stat = path.stat()
-        stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
         *was, digest = known.get(str(path), [""])
         if was != stamp:
             digest = durable.sha256(path)

@@ -1,7 +1,7 @@
-"""Hugging Face's BERT: which of its tensors is which of ours, and its folders read without transformers.
+"""Hugging Face's BERT: how its tensors correspond to ours, and its folders read without transformers.
 
-Only config.json, safetensors and the vocabulary are read. A tensor that is none of a BERT's is refused, as
-the model would not be what its name says.
+Only config.json, safetensors and the vocabulary are read. A tensor that no BERT has is refused, since the
+folder would hold a different model than it claims.
 """
 
 import re
@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.config import first_fault
 from regard.errors import CheckpointError, quoted
 from regard.files.lines import UNDECODED
-from regard.interop.tensors import WEIGHTS, Shape, opened, refuse_others
+from regard.interop.tensors import WEIGHTS, Shape, check_tensors, open_tensors
 from regard.interop.tokens import FILE, read_tokenizer
 from regard.models import BertConfig, BertPretrainingConfig
 from regard.models.dims import Dims
@@ -27,14 +27,14 @@ from regard.runs.store import read_json
 from regard.text.tokenizer import Tokenizer
 
 MODEL_TYPE = "bert"
-USUAL_LENGTH = 256
-"""Pieces of a text that a classifier reads, if it can."""
+DEFAULT_LENGTH = 256
+"""Longest text of an imported classifier in tokens, if its positions allow it."""
 CLASSIFIER, TAGGER = "BertForSequenceClassification", "BertForTokenClassification"
 ANSWERER = "BertForQuestionAnswering"
 PRETRAINING = ("BertForPreTraining", "BertForMaskedLM")
-"""The ones whose heads we have too. Many a file that is called by the last name holds all of the first."""
+"""Architectures whose heads we have too; many a file of the second has all tensors of the first."""
 ONE_LABEL, SEVERAL_LABELS = "single_label_classification", "multi_label_classification"
-"""What config.json calls its problem_type."""
+"""Values of problem_type in config.json."""
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 SIZES = {
     "d_model": "hidden_size",
@@ -45,7 +45,7 @@ SIZES = {
     "max_positions": "max_position_embeddings",
 }
 NAMES = SIZES | {"norm_eps": "layer_norm_eps", "dropout": "hidden_dropout_prob"}
-"""What config.json calls our settings."""
+"""Names of our settings in config.json."""
 EMBEDDINGS = {
     "embed.weight": "embeddings.word_embeddings.weight",
     "embed.position.weight": "embeddings.position_embeddings.weight",
@@ -70,53 +70,57 @@ HEADS = {
     "output.bias": "classifier.bias",
 }
 ANSWERS = {"spans.weight": "qa_outputs.weight", "spans.bias": "qa_outputs.bias"}
-HIDDEN = {
+MASKED_LM = {
     "hidden.weight": "cls.predictions.transform.dense.weight",
     "hidden.bias": "cls.predictions.transform.dense.bias",
     "hidden_norm.weight": "cls.predictions.transform.LayerNorm.weight",
     "hidden_norm.bias": "cls.predictions.transform.LayerNorm.bias",
     "output_bias": "cls.predictions.bias",
 }
-FOLLOWS = {"follows.weight": "cls.seq_relationship.weight", "follows.bias": "cls.seq_relationship.bias"}
-PRETRAINED = {name: it for name, it in HEADS.items() if name.startswith("pooling.")} | HIDDEN | FOLLOWS
-"""All that stands above the encoder of a BERT that was pretrained."""
+NEXT_SENTENCE = {"follows.weight": "cls.seq_relationship.weight", "follows.bias": "cls.seq_relationship.bias"}
+PRETRAINED = (
+    {ours: theirs for ours, theirs in HEADS.items() if ours.startswith("pooling.")}
+    | MASKED_LM
+    | NEXT_SENTENCE
+)
+"""Tensors above the encoder of a pretrained BERT."""
 OUTPUT_BIAS = "cls.predictions.decoder.bias"
-TWINS = {"cls.predictions.decoder.weight": "encoder.embed.weight", OUTPUT_BIAS: "output_bias"}
-"""What a file may hold twice. Where the two differ, hidden words are not told by the embeddings, whatever
-config.json says.
+TIED = {"cls.predictions.decoder.weight": "encoder.embed.weight", OUTPUT_BIAS: "output_bias"}
+"""Tensors that a file may hold a second time. If the copies differ, the output is not tied to the embeddings,
+whatever config.json says.
 """
 MAY_BE_NONE = "regard_may_be_none"
-"""In config.json of an answerer: whether it has learnt that a question may have no answer."""
-PASSED_OVER = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
+"""Key in config.json of an answerer: whether it was trained with questions that have no answer."""
+IGNORED = re.compile(r"cls\..*|qa_outputs\..*|classifier\..*|pooler\..*|embeddings\.position_ids")
 
 
 @dataclass(frozen=True)
-class Folder:
+class BertFolder:
     config: BertConfig
     tokenizer: Tokenizer
     tensors: dict[str, Tensor]
-    """By the names of our models: encoder.…, and what stands above it where it is there."""
+    """Tensors by the names of our models: encoder.…, and those of its heads, if any."""
     labels: tuple[str, ...]
-    """What the last map tells apart; none without it."""
-    told: dict[str, Any]
-    """config.json."""
+    """Labels of the classifier; none without one."""
+    content: dict[str, Any]
+    """Content of config.json."""
     n_rows: int
-    """Of its table of pieces, which may have more than there are pieces."""
+    """Rows of the embedding table, which may exceed the vocabulary."""
     max_length: int
-    """Pieces of a text that fit between two marks, or fewer where sentence-transformers reads fewer."""
+    """Longest text in tokens, without special tokens; sentence-transformers may set a lower limit."""
 
     @property
     def task(self) -> str | None:
-        """The kind of task whose head it has; None: what it says of it is not enough, or none of ours.
+        """Task of its head; None if it has none of ours, or the folder does not say enough about it.
 
-        A head that tags or answers is enough if regard wrote it, with what else must be known.
+        Only regard writes enough about a head for tagging or question answering.
         """
-        heads, wrote = self.told.get("architectures"), self.told.get("regard_task")
-        kind = wrote.get("kind") if isinstance(wrote, dict) else None
+        heads, regard_task = self.content.get("architectures"), self.content.get("regard_task")
+        kind = regard_task.get("kind") if isinstance(regard_task, dict) else None
         for head in heads if isinstance(heads, list) else ():
-            if head in PRETRAINING and self.tensors.keys() >= PRETRAINED.keys() and self._can_hide:
+            if head in PRETRAINING and self.tensors.keys() >= PRETRAINED.keys() and self._has_mask:
                 return "pretrain"
-            if head == CLASSIFIER and self.told.get("problem_type") == SEVERAL_LABELS:
+            if head == CLASSIFIER and self.content.get("problem_type") == SEVERAL_LABELS:
                 return "multilabel"
             if head == CLASSIFIER:
                 return "classify_pair" if kind == "classify_pair" else "classify"
@@ -125,12 +129,12 @@ class Folder:
         return None
 
     @property
-    def _can_hide(self) -> bool:
+    def _has_mask(self) -> bool:
         return self.tokenizer.marks.mask is not None
 
 
 def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:
-    """Our names, from the encoder on, and theirs."""
+    """Our names, relative to the encoder, and theirs."""
     yield from EMBEDDINGS.items()
     for layer in range(config.n_layers):
         for ours, theirs in LAYER.items():
@@ -138,37 +142,40 @@ def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:
                 yield f"stack.layers.{layer}.{ours}.{kind}", f"encoder.layer.{layer}.{theirs}.{kind}"
 
 
-def read(folder: Path) -> Folder:
-    told = read_json(folder / "config.json")
-    config = _config(folder / "config.json", told)
+def read(folder: Path) -> BertFolder:
+    content = read_json(folder / "config.json")
+    config = _config(folder / "config.json", content)
     tokenizer = _tokenizer(folder)
-    n_rows = told.get("vocab_size")
+    n_rows = content.get("vocab_size")
     if not isinstance(n_rows, int) or n_rows < len(tokenizer):
         raise CheckpointError(
-            f"{folder}: the vocabulary has {len(tokenizer)} pieces, the model in config.json {n_rows!r}"
+            f"{folder}: the vocabulary has {len(tokenizer)} tokens, config.json says vocab_size {n_rows!r}"
         )
-    tensors = _tensors(folder / WEIGHTS, config, n_rows, tied=told.get("tie_word_embeddings", True) is True)
+    tied = content.get("tie_word_embeddings", True) is True
+    tensors = _tensors(folder / WEIGHTS, config, n_rows, tied=tied)
     for name in tensors.keys() & {"encoder.embed.weight", "output_bias"}:
         tensors[name] = tensors[name][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
-    labels = _labels(folder / "config.json", told, n_labels)
-    longest = _longest(folder, config.max_positions - 2, len(tokenizer.framed(())))
-    return Folder(config, tokenizer, tensors, labels, told, n_rows, longest)
+    labels = _labels(folder / "config.json", content, n_labels)
+    max_length = _max_length(folder, config.max_positions - 2, len(tokenizer.framed(())))
+    return BertFolder(config, tokenizer, tensors, labels, content, n_rows, max_length)
 
 
-def _longest(folder: Path, most: int, n_marks: int) -> int:
-    """Pieces that are read."""
+def _max_length(folder: Path, limit: int, n_special: int) -> int:
+    """Longest text in tokens: `limit`, or less if sentence-transformers says so."""
     path = folder / "sentence_bert_config.json"
-    told = read_json(path).get("max_seq_length") if path.is_file() else None
-    if told is None:
-        return most
-    if not isinstance(told, int) or told < 3:
-        raise CheckpointError(f"{path}: max_seq_length is {told!r}, it should be a number of pieces")
-    return min(told - n_marks, most)
+    max_seq_length = read_json(path).get("max_seq_length") if path.is_file() else None
+    if max_seq_length is None:
+        return limit
+    if not isinstance(max_seq_length, int) or max_seq_length < 3:
+        raise CheckpointError(
+            f"{path}: max_seq_length is {max_seq_length!r}, it should be a number of tokens"
+        )
+    return min(max_seq_length - n_special, limit)
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
-    """A BERT's own, or one that regard exported with the BERT it was learnt for."""
+    """Read a BERT's own tokenizer, or one of ours that regard exported with its model."""
     try:
         return Tokenizer.of_bert(folder)
     except CheckpointError as first:
@@ -177,20 +184,20 @@ def _tokenizer(folder: Path) -> Tokenizer:
         raise first
 
 
-def _config(path: Path, told: dict[str, Any]) -> BertConfig:
-    if told.get("model_type") != MODEL_TYPE:
-        raise CheckpointError(f"{path}: model_type is {told.get('model_type')!r}, not {MODEL_TYPE!r}")
-    if told.get("position_embedding_type", "absolute") != "absolute" or told.get("is_decoder"):
-        raise CheckpointError(f"{path}: relative positions and decoders are no part of regard's BERT")
-    activation = told.get("hidden_act", "gelu")
+def _config(path: Path, content: dict[str, Any]) -> BertConfig:
+    if content.get("model_type") != MODEL_TYPE:
+        raise CheckpointError(f"{path}: model_type is {content.get('model_type')!r}, not {MODEL_TYPE!r}")
+    if content.get("position_embedding_type", "absolute") != "absolute" or content.get("is_decoder"):
+        raise CheckpointError(f"{path}: regard's BERT does not support relative positions or decoders")
+    activation = content.get("hidden_act", "gelu")
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise CheckpointError(f"{path}: hidden_act {activation!r} is nothing that regard has")
+        raise CheckpointError(f"{path}: hidden_act {activation!r} is not supported by regard")
     try:
         return BertConfig(
-            **{ours: told[theirs] for ours, theirs in SIZES.items()},
+            **{ours: content[theirs] for ours, theirs in SIZES.items()},
             activation=ACTIVATIONS[activation],
-            norm_eps=told.get("layer_norm_eps", 1e-12),
-            dropout=told.get("hidden_dropout_prob", 0.1),
+            norm_eps=content.get("layer_norm_eps", 1e-12),
+            dropout=content.get("hidden_dropout_prob", 0.1),
         )
     except KeyError as error:
         raise CheckpointError(f"{path}: {error.args[0]} is missing") from None
@@ -199,57 +206,64 @@ def _config(path: Path, told: dict[str, Any]) -> BertConfig:
 
 
 def _tensors(path: Path, config: BertConfig, n_rows: int, *, tied: bool) -> dict[str, Tensor]:
-    """What is ours of the file, once every name and shape is known to be as config.json has it.
+    """Read the tensors under our names, after checking every name and shape against config.json.
 
-    `tied`: hidden words are told by the embeddings, as here; else what tells them is passed over.
+    Without `tied`, the masked-language-model head is skipped: ours shares its output with the embeddings.
     """
     whole = BertPretrainingConfig(encoder=config)
     try:
-        own = unfilled(lambda: whole.build(Dims(source_vocab=n_rows))).state_dict()
+        expected = unfilled(lambda: whole.build(Dims(source_vocab=n_rows))).state_dict()
     except (RuntimeError, TypeError):  # no number, or one whose product with others is no number of bytes
         raise CheckpointError(
-            f"{path.with_name('config.json')}: vocab_size is {n_rows}, with its other sizes beyond any "
-            "machine; is it damaged?"
+            f"{path.with_name('config.json')}: vocab_size is {n_rows}, too large for any machine together "
+            "with the other sizes; is it damaged?"
         ) from None
     names = {theirs: f"encoder.{ours}" for ours, theirs in correspondence(config)}
-    with opened(path, _plain) as file:
-        names |= _pretrained(file.shapes)
-        twins = {theirs: ours for theirs, ours in TWINS.items() if theirs in file.shapes}
-        shapes = {theirs: tuple(own[ours].shape) for theirs, ours in (names | twins).items()}
-        refuse_others(file, shapes | _heads(file.shapes, config.d_model), PASSED_OVER)
+    with open_tensors(path, _normalize) as file:
+        names |= _pretraining_names(file.shapes)
+        copies = {theirs: ours for theirs, ours in TIED.items() if theirs in file.shapes}
+        shapes = {theirs: tuple(expected[ours].shape) for theirs, ours in (names | copies).items()}
+        check_tensors(file, shapes | _head_shapes(file.shapes, config.d_model), IGNORED)
         names |= {theirs: ours for ours, theirs in (HEADS | ANSWERS).items()}
-        found = {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
-        same = all(torch.equal(file.tensor(twin), found[it]) for twin, it in twins.items() if it in found)
-    return found if tied and same else {ours: it for ours, it in found.items() if ours not in HIDDEN}
+        tensors = {ours: file.tensor(theirs) for theirs, ours in names.items() if theirs in file.shapes}
+        same = all(
+            torch.equal(file.tensor(theirs), tensors[ours])
+            for theirs, ours in copies.items()
+            if ours in tensors
+        )
+    if tied and same:
+        return tensors
+    return {ours: tensor for ours, tensor in tensors.items() if ours not in MASKED_LM}
 
 
-def _pretrained(found: dict[str, Shape]) -> dict[str, str]:
-    """Their names and ours of the heads for hidden words and for what follows: all of each that is there."""
-    alone = OUTPUT_BIAS in found and HIDDEN["output_bias"] not in found
-    hidden = HIDDEN | {"output_bias": OUTPUT_BIAS} if alone else HIDDEN
-    there = [head for head in (hidden, FOLLOWS) if found.keys() & {*head.values()}]
-    return {theirs: ours for head in there for ours, theirs in head.items()}
+def _pretraining_names(shapes: dict[str, Shape]) -> dict[str, str]:
+    """Their names and ours for each pretraining head of which the file has any tensor."""
+    only_copy = OUTPUT_BIAS in shapes and MASKED_LM["output_bias"] not in shapes
+    masked_lm = MASKED_LM | {"output_bias": OUTPUT_BIAS} if only_copy else MASKED_LM
+    heads = [head for head in (masked_lm, NEXT_SENTENCE) if shapes.keys() & {*head.values()}]
+    return {theirs: ours for head in heads for ours, theirs in head.items()}
 
 
-def _heads(found: dict[str, Shape], d_model: int) -> dict[str, Shape]:
-    """Of those that are there: all of each."""
+def _head_shapes(in_file: dict[str, Shape], d_model: int) -> dict[str, Shape]:
+    """Expected shapes of each fine-tuned head of which the file has any tensor."""
     heads: dict[str, Shape] = {"pooler.dense": (d_model, d_model), "qa_outputs": (2, d_model)}
-    if "classifier.bias" in found:
-        heads["classifier"] = (*found["classifier.bias"], d_model)
-    shapes = {name: {f"{name}.weight": shape, f"{name}.bias": shape[:1]} for name, shape in heads.items()}
-    return {part: shape for own in shapes.values() if own.keys() & found for part, shape in own.items()}
+    if "classifier.bias" in in_file:
+        heads["classifier"] = (*in_file["classifier.bias"], d_model)
+    by_head = [{f"{name}.weight": shape, f"{name}.bias": shape[:1]} for name, shape in heads.items()]
+    present = [shapes for shapes in by_head if shapes.keys() & in_file]
+    return {name: shape for shapes in present for name, shape in shapes.items()}
 
 
-def _plain(name: str) -> str:
-    """Without the prefix that a model with a head has; the oldest files call a norm's weights otherwise."""
-    plain = name.removeprefix("bert.")
-    return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+def _normalize(name: str) -> str:
+    """Remove the prefix of models with a head, and the names that the oldest files use for layer norms."""
+    name = name.removeprefix("bert.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def _labels(path: Path, told: dict[str, Any], n_labels: int) -> tuple[str, ...]:
-    names = told.get("id2label")
+def _labels(path: Path, content: dict[str, Any], n_labels: int) -> tuple[str, ...]:
+    names = content.get("id2label")
     names = names if isinstance(names, dict) else {}
-    found = tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
-    if broken := [label for label in found if UNDECODED.search(label)]:
+    labels = tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
+    if broken := [label for label in labels if UNDECODED.search(label)]:
         raise CheckpointError(f"{path}: the label {quoted(broken[0])} holds half of a surrogate pair")
-    return found
+    return labels

@@ -1,7 +1,7 @@
-"""A folder for CTranslate2 (`regard[fast]`): its specification of a Transformer, filled tensor by tensor.
+"""Export to a folder for CTranslate2 (`regard[fast]`): its Transformer spec, filled tensor by tensor.
 
-Positions are written as a table, whatever they are, so that none of its own conventions is relied on. It has
-ALiBi in decoders only, and one relative bias for all layers where we have one for each: both are refused.
+Positions are always written as a table, so that nothing depends on its own conventions. It supports ALiBi in
+decoders only, and one relative bias for all layers where we have one for each; both are refused.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from torch import Tensor
 
 from regard.attention import sinusoid
 from regard.errors import RunError
-from regard.interop.here import Search
+from regard.interop.expanded_weights import expand_weights
+from regard.interop.generation_config import for_translate_batch
 from regard.interop.parity import Answer
-from regard.interop.plain import written_out
-from regard.interop.searching import for_translate_batch
 from regard.interop.tokens import FILE, TARGET, open_tokenizers, write_tokenizers
+from regard.interop.translation_parity import Search
 from regard.models import Transformer, TransformerConfig
 from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 from regard.text.vocabulary import SPECIALS
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "swiglu": "SWISH"}
-CLOSED = [[SPECIALS[i]] for i in NEVER_WRITTEN]
+SUPPRESSED = [[SPECIALS[i]] for i in NEVER_WRITTEN]
 
 
 def write(
@@ -34,15 +34,16 @@ def write(
         raise _no_counterpart(f"position = {config.position!r}", "sinusoidal, learned or rotary positions")
     if config.copies:
         raise _no_counterpart("copies = true", "copies = false")
-    ct2 = library()
-    own, plain = written_out(model, config)
-    spec = _outline(ct2.specs, plain)
-    _fill(spec, {name: tensor.numpy() for name, tensor in own.items()}, plain)
-    if plain.position != "rotary":
-        n_positions = plain.max_positions if plain.position == "learned" else task.config.max_length + 1
+    ctranslate2 = import_ctranslate2()
+    weights, expanded = expand_weights(model, config)
+    spec = _empty_spec(ctranslate2.specs, expanded)
+    _fill(spec, {name: tensor.numpy() for name, tensor in weights.items()}, expanded)
+    if expanded.position != "rotary":
+        is_learned = expanded.position == "learned"
+        n_positions = expanded.max_positions if is_learned else task.config.max_length + 1
         for side, stack in (("source", spec.encoder), ("target", spec.decoder)):
-            stack.position_encodings.encodings = _positions(own, plain, side, n_positions).numpy()
-    spec.config.layer_norm_epsilon = plain.norm_eps
+            stack.position_encodings.encodings = _positions(weights, expanded, side, n_positions).numpy()
+    spec.config.layer_norm_epsilon = expanded.norm_eps
     spec.register_source_vocabulary(task.source.names)
     spec.register_target_vocabulary(task.target.names)
     spec.validate()
@@ -52,11 +53,14 @@ def write(
     (folder / "README.md").write_text(_card(task), "utf-8")
 
 
-def _no_counterpart(what: str, instead: str) -> RunError:
-    return RunError(f"ct2: {what} has no counterpart in CTranslate2; train with {instead}, or export to onnx")
+def _no_counterpart(setting: str, instead: str) -> RunError:
+    return RunError(
+        f"ct2: {setting} has no counterpart in CTranslate2; train with {instead}, or export to onnx"
+    )
 
 
-def library() -> Any:
+def import_ctranslate2() -> Any:
+    """Import ctranslate2; RunError with the command to install it if it is missing."""
     try:
         import ctranslate2
         import ctranslate2.specs
@@ -65,7 +69,7 @@ def library() -> Any:
     return ctranslate2
 
 
-def _outline(specs: Any, config: TransformerConfig) -> Any:
+def _empty_spec(specs: Any, config: TransformerConfig) -> Any:
     rotary = {}
     if config.position == "rotary":
         rotary = {"rotary_dim": config.d_model // config.n_heads, "rotary_interleave": False}
@@ -80,14 +84,14 @@ def _outline(specs: Any, config: TransformerConfig) -> Any:
     return specs.TransformerSpec(encoder, decoder)
 
 
-def _fill(spec: Any, own: dict[str, Any], config: TransformerConfig) -> None:
+def _fill(spec: Any, weights: dict[str, Any], config: TransformerConfig) -> None:
     def dense(into: Any, *names: str) -> None:
-        """Maps of the same input, one above the other."""
-        into.weight = _stacked([own[f"{name}.weight"] for name in names])
-        into.bias = _stacked([own[f"{name}.bias"] for name in names])
+        """Fill one linear map with our maps of the same input, stacked."""
+        into.weight = _stacked([weights[f"{name}.weight"] for name in names])
+        into.bias = _stacked([weights[f"{name}.bias"] for name in names])
 
     def norm(into: Any, name: str) -> None:
-        into.gamma, into.beta = own[f"{name}.weight"], own[f"{name}.bias"]
+        into.gamma, into.beta = weights[f"{name}.weight"], weights[f"{name}.bias"]
 
     for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         for number, layer in enumerate(stack.layer):
@@ -108,28 +112,28 @@ def _fill(spec: Any, own: dict[str, Any], config: TransformerConfig) -> None:
             norm(layer.ffn.layer_norm, f"{at}.ff_norm")
         if config.norm == "pre":
             norm(stack.layer_norm, f"{side}.norm")
-    target = own["embed_target.weight"]
-    spec.encoder.embeddings[0].weight = own.get("embed_source.weight", target)
+    target = weights["embed_target.weight"]
+    spec.encoder.embeddings[0].weight = weights.get("embed_source.weight", target)
     spec.decoder.embeddings.weight = target
-    spec.decoder.projection.weight = own.get("output.weight", target)
+    spec.decoder.projection.weight = weights.get("output.weight", target)
 
 
 def _stacked(arrays: Sequence[Any]) -> Any:
     return torch.cat([torch.from_numpy(array) for array in arrays]).numpy()
 
 
-def _positions(own: dict[str, Tensor], config: TransformerConfig, side: str, n_positions: int) -> Tensor:
-    """The table that a side adds to its embeddings; a shared embedding has one for both."""
+def _positions(weights: dict[str, Tensor], config: TransformerConfig, side: str, n_positions: int) -> Tensor:
+    """Table that a side adds to its embeddings; a shared embedding has one for both sides."""
     if config.position == "sinusoidal":
         return sinusoid(torch.arange(n_positions), config.d_model)
     if config.position == "learned":
-        return own.get(f"embed_{side}.position.weight", own["embed_target.position.weight"])
+        return weights.get(f"embed_{side}.position.weight", weights["embed_target.position.weight"])
     return torch.zeros(n_positions, config.d_model)
 
 
 def _card(task: Seq2Seq[Any]) -> str:
-    settings = for_translate_batch(task) | {"suppress_sequences": CLOSED}
-    told = "\n".join(f"    {name}={value}," for name, value in settings.items())
+    settings = for_translate_batch(task) | {"suppress_sequences": SUPPRESSED}
+    arguments = "\n".join(f"    {name}={value}," for name, value in settings.items())
     target = "source" if task.config.joint else f'Tokenizer.from_file("{TARGET}/{FILE}")'
     return f"""# A model for CTranslate2, trained and exported with regard
 
@@ -142,46 +146,47 @@ target = {target}
 translator = ctranslate2.Translator(".")
 (answer,) = translator.translate_batch(
     [source.encode("your text").tokens],
-{told}
+{arguments}
 )
-print(target.decode([target.token_to_id(piece) for piece in answer.hypotheses[0]]))
+print(target.decode([target.token_to_id(token) for token in answer.hypotheses[0]]))
 ```
 """
 
 
-class Engine:
-    """The folder as CTranslate2 loads it, with the tokenizers that lie in it."""
+class CT2TranslationEngine:
+    """The exported folder as CTranslate2 loads it, including its tokenizers."""
 
     def __init__(self, folder: Path, search: Search, *, int8: bool = False) -> None:
-        ct2 = library()
-        self.name = f"CTranslate2 {ct2.__version__}{' int8' if int8 else ''}"
-        self.beam, self.most = search
-        self.translator = ct2.Translator(
+        ctranslate2 = import_ctranslate2()
+        self.name = f"CTranslate2 {ctranslate2.__version__}{' int8' if int8 else ''}"
+        self.beam, self.max_tokens = search
+        self.translator = ctranslate2.Translator(
             str(folder), compute_type="int8" if int8 else "float32", intra_threads=torch.get_num_threads()
         )
         self.source, self.target = open_tokenizers(folder)
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        found = self.translator.translate_batch(
-            self._read(texts),
+        results = self.translator.translate_batch(
+            self._tokens(texts),
             beam_size=self.beam,
             length_penalty=0.0,
             min_decoding_length=0,
-            max_decoding_length=self.most,
+            max_decoding_length=self.max_tokens,
             max_input_length=0,
-            suppress_sequences=CLOSED,
+            suppress_sequences=SUPPRESSED,
         )
-        number = self.target.get_vocab().__getitem__
-        written = [tuple(map(number, result.hypotheses[0])) for result in found]
-        return [Answer(self.target.decode(list(ids)), ids, cut=len(ids) + 1 >= self.most) for ids in written]
-
-    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        said = [list(map(self.target.id_to_token, answer.ids)) for answer in answers]
+        token_id = self.target.get_vocab().__getitem__
+        outputs = [tuple(map(token_id, result.hypotheses[0])) for result in results]
         return [
-            list(found.log_probs)
-            for found in self.translator.score_batch(self._read(texts), said, max_input_length=0)
+            Answer(self.target.decode(list(ids)), ids, truncated=len(ids) + 1 >= self.max_tokens)
+            for ids in outputs
         ]
 
-    def _read(self, texts: Sequence[str]) -> list[list[str]]:
-        """Pieces, the end included."""
-        return [found.tokens for found in self.source.encode_batch(list(texts))]
+    def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
+        targets = [list(map(self.target.id_to_token, answer.ids)) for answer in answers]
+        scores = self.translator.score_batch(self._tokens(texts), targets, max_input_length=0)
+        return [list(score.log_probs) for score in scores]
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[str]]:
+        """Tokens of each text, EOS included."""
+        return [encoding.tokens for encoding in self.source.encode_batch(list(texts))]

@@ -1,4 +1,4 @@
-"""A language model that was trained before, with its vocabulary: of a run, or a GPT-2 of Hugging Face."""
+"""Pretrained language models with their vocabulary: from a run, or a GPT-2 from Hugging Face."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,26 +14,30 @@ from regard.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Decoder:
+class PretrainedDecoder:
     folder: Path
     config: GPTConfig
     tokenizer: Tokenizer
     tensors: dict[str, Tensor]
     weights: Path
-    """The file they are from."""
+    """File of the tensors."""
 
 
-def read_decoder(folder: Path) -> Decoder:
-    """CheckpointError or RunError, in one sentence, for whatever is none."""
+def read_decoder(folder: Path) -> PretrainedDecoder:
+    """Read a language model; CheckpointError or RunError if the folder holds none."""
     if not folder.is_dir():
-        raise RunError(f"{folder}: no such folder; give a run, or a GPT-2 of Hugging Face")
+        raise RunError(f"{folder}: no such folder; give a run, or a GPT-2 from Hugging Face")
     path = folder / "config.json"
     if path.is_file() and "model_type" in read_json(path):
-        found = gpt2.read(folder)
-        return Decoder(folder, found.config, found.tokenizer, found.tensors, folder / WEIGHTS)
+        hf_folder = gpt2.read(folder)
+        return PretrainedDecoder(
+            folder, hf_folder.config, hf_folder.tokenizer, hf_folder.tensors, folder / WEIGHTS
+        )
     task, _, model, config, _ = load_model(folder)
     if not isinstance(config, GPTConfig):
-        raise RunError(f"{folder}: its model ({config}) is no language model that another could begin with")
-    tokenizer, *_ = task.tokenizers.values()  # all that it reads and writes has one
+        raise RunError(
+            f"{folder}: its model ({config}) is not a language model; init_from needs one for a GPT"
+        )
+    tokenizer, *_ = task.tokenizers.values()  # input and output share one
     inner = folder / "model" if (folder / "model").is_dir() else folder
-    return Decoder(folder, config, tokenizer, dict(model.state_dict()), inner / WEIGHTS)
+    return PretrainedDecoder(folder, config, tokenizer, dict(model.state_dict()), inner / WEIGHTS)

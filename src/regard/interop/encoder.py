@@ -1,7 +1,7 @@
-"""An encoder that was trained before, with its vocabulary: of a run, of a BERT folder, or on its own.
+"""Pretrained encoders with their vocabulary: from a run, a BERT folder, or an encoder folder.
 
-On its own it lies in a folder like a model's (store.py), whose config.json has an encoder and no task: that
-is what `regard import` makes of a BERT without a head that answers.
+An encoder folder is like a model folder (store.py), but its config.json has an encoder and no task;
+`regard import` makes one of a BERT without a usable head.
 """
 
 from dataclasses import dataclass
@@ -25,52 +25,52 @@ from regard.runs.store import FORMAT_VERSION, check_format, check_size, load_mod
 from regard.text.tokenizer import Tokenizer
 from regard.training.checkpoint import load_weights
 
-PART = "encoder."
+PREFIX = "encoder."
 POOLER = "pooling.dense."
 
 
 @dataclass(frozen=True)
-class Encoder:
+class PretrainedEncoder:
     folder: Path
     config: EncoderConfig
     tokenizer: Tokenizer
     tensors: dict[str, Tensor]
-    """By the names of our models: encoder.…, and what comes after it, where there is more."""
+    """Tensors by the names of our models: encoder.…, and those of its heads, if any."""
     weights: Path
-    """The file they are from."""
+    """File of the tensors."""
     max_length: int
-    """Pieces of a text; what comes after them is not read."""
+    """Longest text in tokens; longer ones are truncated."""
 
     def build(self) -> nn.Module:
-        """The module, alone and filled."""
+        """Build the encoder alone, with its weights."""
         model: nn.Module = unfilled(lambda: self.config.build(len(self.tokenizer))).to_empty(device="cpu")
-        model.load_state_dict(self.own)
+        model.load_state_dict(self.encoder_tensors)
         return model.eval()
 
     @property
-    def own(self) -> dict[str, Tensor]:
-        """Of the encoder alone, without the marks of a task."""
-        kept = (name for name in self.tensors if name.startswith(PART) and name != MARKS)
-        return {name.removeprefix(PART): self.tensors[name] for name in kept}
+    def encoder_tensors(self) -> dict[str, Tensor]:
+        """Tensors of the encoder alone, without those a task has added for its marks."""
+        kept = (name for name in self.tensors if name.startswith(PREFIX) and name != MARKS)
+        return {name.removeprefix(PREFIX): self.tensors[name] for name in kept}
 
     @property
-    def pretrained(self) -> tuple[str, ...]:
-        """What stands above it that a pretraining goes on with, if it tells hidden words."""
-        return tuple(bert.PRETRAINED) if bert.HIDDEN.keys() <= self.tensors.keys() else ()
+    def pretraining_heads(self) -> tuple[str, ...]:
+        """Names of the heads that a pretraining continues with; none without a masked-language-model head."""
+        return tuple(bert.PRETRAINED) if bert.MASKED_LM.keys() <= self.tensors.keys() else ()
 
     def save(self, folder: Path) -> None:
-        """With BERT's pooler, if it has one; without a last map."""
-        kept = {name: it for name, it in self.tensors.items() if name.startswith((PART, POOLER))}
+        """Write an encoder folder, with BERT's pooler if there is one, without other heads."""
+        kept = {name: tensor for name, tensor in self.tensors.items() if name.startswith((PREFIX, POOLER))}
 
         def fill(partial: Path) -> None:
-            told = {
+            content = {
                 "format_version": FORMAT_VERSION,
                 "regard_version": __version__,
                 "encoder": self.config.model_dump(mode="json"),
                 "pooler": any(name.startswith(POOLER) for name in kept),
                 "max_length": self.max_length,
             }
-            write_json(partial / "config.json", told)
+            write_json(partial / "config.json", content)
             save_file(kept, partial / WEIGHTS, metadata={"format": "pt"})
             self.tokenizer.save(partial / "tokenizer.json")
 
@@ -81,63 +81,71 @@ class Encoder:
             raise RunError(f"{folder}: cannot be written ({why}); make room, or choose another") from None
 
 
-def read_encoder(folder: Path) -> Encoder:
-    """CheckpointError or RunError, in one sentence, for whatever is none."""
+def read_encoder(folder: Path) -> PretrainedEncoder:
+    """Read an encoder; CheckpointError or RunError if the folder holds none."""
     if not folder.is_dir():
-        raise RunError(f"{folder}: no such folder; give a run, or a BERT of Hugging Face")
+        raise RunError(f"{folder}: no such folder; give a run, or a BERT from Hugging Face")
     path = folder / "config.json"
-    told = read_json(path) if path.is_file() else {}
-    if "model_type" in told:
-        return of_bert(folder, bert.read(folder))
-    if "encoder" in told:
-        return _alone(folder, told)
-    return _of_run(folder)
+    content = read_json(path) if path.is_file() else {}
+    if "model_type" in content:
+        return from_bert(folder, bert.read(folder))
+    if "encoder" in content:
+        return _from_encoder_folder(folder, content)
+    return _from_run(folder)
 
 
-def of_bert(folder: Path, found: bert.Folder) -> Encoder:
-    weights = folder / WEIGHTS
-    return Encoder(folder, found.config, found.tokenizer, found.tensors, weights, found.max_length)
+def from_bert(folder: Path, hf_folder: bert.BertFolder) -> PretrainedEncoder:
+    return PretrainedEncoder(
+        folder,
+        hf_folder.config,
+        hf_folder.tokenizer,
+        hf_folder.tensors,
+        folder / WEIGHTS,
+        hf_folder.max_length,
+    )
 
 
-class _Alone(BaseModel):
-    """What `save` tells in config.json."""
+class _EncoderFolder(BaseModel):
+    """Content of config.json as `save` writes it."""
 
     encoder: EncoderConfig
     pooler: bool = False
     max_length: PositiveInt
 
 
-def _alone(folder: Path, told: dict[str, Any]) -> Encoder:
-    check_format(folder, told, "encoder")
+def _from_encoder_folder(folder: Path, content: dict[str, Any]) -> PretrainedEncoder:
+    check_format(folder, content, "encoder")
     path = folder / "config.json"
     try:
-        found = _Alone.model_validate(told)
+        saved = _EncoderFolder.model_validate(content)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
         raise CheckpointError(f"{path}: damaged ({where}: {fault['msg']})") from error
-    config, tokenizer = found.encoder, Tokenizer.load(folder / "tokenizer.json")
-    most, needed = positions(config), found.max_length + len(tokenizer.framed(()))
-    if most is not None and most < needed:
+    config, tokenizer = saved.encoder, Tokenizer.load(folder / "tokenizer.json")
+    n_positions, needed = positions(config), saved.max_length + len(tokenizer.framed(()))
+    if n_positions is not None and n_positions < needed:
         raise CheckpointError(
-            f"{path}: damaged, its encoder has {most} positions, but texts may have {needed} pieces and marks"
+            f"{path}: damaged, its encoder has {n_positions} positions, but texts may have {needed} tokens"
         )
     try:
         parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
-        if found.pooler:
+        if saved.pooler:
             parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
     except RuntimeError as error:  # sizes whose product is no number of bytes
-        raise CheckpointError(f"{path}: damaged, its encoder is beyond any machine ({error})") from error
+        raise CheckpointError(f"{path}: damaged, the sizes of its encoder overflow ({error})") from error
     check_size(folder / WEIGHTS, parts)
     load_weights(folder / WEIGHTS, parts.to_empty(device="cpu"))
-    return Encoder(folder, config, tokenizer, parts.state_dict(), folder / WEIGHTS, found.max_length)
+    return PretrainedEncoder(
+        folder, config, tokenizer, parts.state_dict(), folder / WEIGHTS, saved.max_length
+    )
 
 
-def _of_run(folder: Path) -> Encoder:
+def _from_run(folder: Path) -> PretrainedEncoder:
     task, task_config, model, config, _ = load_model(folder)
     if not isinstance(config, EncodingConfig):
-        raise RunError(f"{folder}: its model ({config}) has no encoder that another could begin with")
-    tokenizer, *_ = task.tokenizers.values()  # of every role the same
+        raise RunError(f"{folder}: its model ({config}) has no encoder; init_from needs a model with one")
+    tokenizer, *_ = task.tokenizers.values()  # all roles share one
     inner = folder / "model" if (folder / "model").is_dir() else folder
     tensors, weights = dict(model.state_dict()), inner / WEIGHTS
-    return Encoder(folder, config.encoder, tokenizer, tensors, weights, task_config.max_length)
+    return PretrainedEncoder(folder, config.encoder, tokenizer, tensors, weights, task_config.max_length)

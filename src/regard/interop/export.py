@@ -1,6 +1,6 @@
-"""A model leaves for another engine: written, loaded there, and proven to answer as it does here, or removed.
+"""Export to another engine: written, loaded there, and checked to answer as our model does, or removed.
 
-`hf.write`, `ct2.write` and the others make the folder and nothing more; `export` adds the proof.
+`hf.write`, `ct2.write` and the others only write the folder; `export` adds the parity check.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,24 @@ from torch import nn
 from regard import durable
 from regard.errors import RunError
 from regard.files.row import Asked, rows_of
-from regard.interop import continuing
-from regard.interop.parity import ENOUGH, Answer, Comparison, Report, Tick, compare, require
-from regard.interop.searching import unsaid
-from regard.interop.ways import Goal, Leaving, Way, way
+from regard.interop import continuation_parity
+from regard.interop.generation_config import dropped_settings
+from regard.interop.parity import (
+    RECOMMENDED_INPUTS,
+    Answer,
+    Comparison,
+    Report,
+    Tick,
+    compare,
+    require_parity,
+)
+from regard.interop.targets import Export, Exporter, Target, find_exporter
 from regard.models import ModelConfig
 from regard.tasks import AnyTask, LanguageModel, Translate
 from regard.tasks.task import evaluating
 from regard.tasks.translate import TextTally
 
-__all__ = ["Goal", "Report", "export", "way"]
+__all__ = ["Report", "Target", "export", "find_exporter"]
 
 
 def export(
@@ -37,31 +45,40 @@ def export(
     int8: bool = False,
     tick: Tick = lambda done: None,
 ) -> Report:
-    """Write `folder` for another engine and prove it on `texts`; RunError, and no folder, if they differ.
+    """Write `folder` for another engine and check it on `texts`; RunError, and no folder, if they differ.
 
-    A text is a mapping for a task with several inputs. `references`, as many as texts, give int8 a BLEU on
+    A text is a mapping for a task with several inputs. `references`, one per text, give int8 a BLEU score on
     both sides.
     """
-    leave = way(task, to)
+    exporter = find_exporter(task, to)
     if int8 and to != "ct2":
-        raise RunError(f"{to}: has no int8 here; export to ct2 for that")
+        raise RunError(f"{to}: int8 is only available for ct2; drop --int8, or export to ct2")
     if folder.exists() or folder.is_symlink():
         raise RunError(f"{folder}: already exists; choose another folder, or delete it")
     examples = task.encode(rows_of(texts, *task.inputs))
-    asked = [i for i, example in enumerate(examples) if task.usable_input(example)]
-    if not asked:
+    usable = [i for i, example in enumerate(examples) if task.usable_input(example)]
+    if not usable:
         raise RunError(f"{to}: an export is checked on texts, and there are none; give some")
-    told = None if references is None else [references[i] for i in asked]
-    job = _Job(task, model, config, leave, [texts[i] for i in asked], told, tick, unsaid(task, to))
-    found: list[Report] = []
+    kept_references = None if references is None else [references[i] for i in usable]
+    job = _Job(
+        task,
+        model,
+        config,
+        exporter,
+        [texts[i] for i in usable],
+        kept_references,
+        tick,
+        dropped_settings(task, to),
+    )
+    reports: list[Report] = []
 
     def fill(partial: Path) -> None:
-        if int8:  # first without rounding, as only then a difference means a mistake
+        if int8:  # first without rounding, as only then a difference means a bug
             exact = partial / "exact"
             exact.mkdir()
-            job.prove(exact)
+            job.run(exact)
             durable.clear(exact)
-        found.append(job.prove(partial, int8=int8))
+        reports.append(job.run(partial, int8=int8))
 
     try:
         with evaluating(model):
@@ -69,64 +86,64 @@ def export(
     except (OSError, SafetensorError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RunError(f"{folder}: cannot be written ({why}); make room, or choose another") from None
-    return replace(found[0], folder=folder)
+    return replace(reports[0], folder=folder)
 
 
 class _Job:
-    """One model on its way."""
+    """One export: writes the folder and compares both engines."""
 
     def __init__(
         self,
         task: AnyTask,
         model: nn.Module,
         config: ModelConfig,
-        leave: Way,
+        exporter: Exporter,
         texts: list[Asked],
         references: list[str] | None,
         tick: Tick,
-        unsaid: list[str],
+        dropped: list[str],
     ) -> None:
-        self.task, self.model, self.config, self.leave = task, model, config, leave
-        self.texts, self.references, self.tick, self.unsaid = texts, references, tick, unsaid
+        self.task, self.model, self.config, self.exporter = task, model, config, exporter
+        self.texts, self.references, self.tick, self.dropped = texts, references, tick, dropped
         if isinstance(task, LanguageModel):
-            self.texts = [*continuing.prompts(task, list(map(str, texts)))]
+            self.texts = [*continuation_parity.prompts(task, list(map(str, texts)))]
 
-    def prove(self, folder: Path, *, int8: bool = False) -> Report:
+    def run(self, folder: Path, *, int8: bool = False) -> Report:
         examples = self.task.encode(rows_of(self.texts, *self.task.inputs))
         sizes = [self.task.size(example)[0] for example in examples]
-        ours, theirs = self.leave(Leaving(self.task, self.model, self.config, sizes, int8), folder)
-        found = compare(ours, theirs, self.texts, sizes, self.tick)
+        ours, theirs = self.exporter(Export(self.task, self.model, self.config, sizes, int8), folder)
+        comparison = compare(ours, theirs, self.texts, sizes, self.tick)
         if not int8:
-            require(found, theirs.name)
+            require_parity(comparison, theirs.name)
         return Report(
             folder,
             theirs.name,
             len(self.texts),
-            found.n_whole,
-            found.identical,
-            found.difference,
-            found.speed_here,
-            found.speed_there,
+            comparison.n_complete,
+            comparison.identical,
+            comparison.difference,
+            comparison.our_speed,
+            comparison.their_speed,
             sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-            bleu=self._bleu(found) if int8 else None,
-            notes=tuple(self._notes(found)),
+            bleu=self._bleu(comparison) if int8 else None,
+            notes=tuple(self._notes(comparison)),
         )
 
-    def _bleu(self, found: Comparison) -> tuple[float, float] | None:
+    def _bleu(self, comparison: Comparison) -> tuple[float, float] | None:
         if self.references is None or not isinstance(self.task, Translate):
             return None
         tokenize, references = self.task.config.bleu_tokenize, self.references
 
-        def scored(answers: Sequence[Answer]) -> float:
+        def bleu(answers: Sequence[Answer]) -> float:
             return TextTally.of(tokenize, [answer.text for answer in answers], references).metrics()["bleu"]
 
-        return scored(found.answers_here), scored(found.answers_there)
+        return bleu(comparison.our_answers), bleu(comparison.their_answers)
 
-    def _notes(self, found: Comparison) -> list[str]:
-        n_texts, n_cut = len(self.texts), len(self.texts) - found.n_whole
-        few = f"checked on {n_texts} texts only; {ENOUGH} or more say more"
-        cut = f"{n_cut} answers did not end by themselves; only their probabilities were compared"
-        unsaid = ", ".join(f"decode.{name}" for name in self.unsaid)
-        lost = f"not in the folder, as nothing there means the same: {unsaid}; answers are found without"
-        told = (few, n_texts < ENOUGH), (cut, n_cut > 0), (lost, unsaid != "")
-        return [note for note, holds in told if holds]
+    def _notes(self, comparison: Comparison) -> list[str]:
+        n_texts, n_truncated = len(self.texts), len(self.texts) - comparison.n_complete
+        few = f"checked on {n_texts} texts only; use {RECOMMENDED_INPUTS} or more for a reliable check"
+        truncated = f"{n_truncated} answers hit the length limit; only their probabilities were compared"
+        settings = ", ".join(f"decode.{name}" for name in self.dropped)
+        dropped = f"not exported, as the target engine has no equivalent: {settings}"
+        notes = (few, n_texts < RECOMMENDED_INPUTS), (truncated, n_truncated > 0), (dropped, settings != "")
+        return [note for note, applies in notes if applies]

@@ -1,7 +1,7 @@
-"""Hugging Face's GPT-2: which of its tensors is which of ours, and its folders read without transformers.
+"""Hugging Face's GPT-2: how its tensors correspond to ours, and its folders read without transformers.
 
-Queries, keys and values lie side by side in one matrix there, and dense maps are turned (Conv1D). Where it
-differs from our GPT in what it computes it is refused by the name of the setting.
+Its queries, keys and values share one matrix, and its linear maps are transposed (Conv1D). A setting by which
+it would compute something else than our GPT is refused by name.
 """
 
 import re
@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.config import first_fault
 from regard.errors import CheckpointError
 from regard.interop.bert import ACTIVATIONS
-from regard.interop.tensors import WEIGHTS, Opened, Shape, opened, refuse_others
+from regard.interop.tensors import WEIGHTS, Shape, TensorFile, check_tensors, open_tensors
 from regard.interop.tokens import FILE, read_tokenizer
 from regard.models import Dims, GPTConfig
 from regard.models.outline import outline
@@ -34,7 +34,7 @@ NAMES = SIZES | {
     "tie_embeddings": "tie_word_embeddings",
     "dropout": "resid_pdrop",
 }
-"""What config.json calls our settings."""
+"""Names of our settings in config.json."""
 REQUIRED = {
     "scale_attn_weights": True,
     "scale_attn_by_inverse_layer_idx": False,
@@ -49,36 +49,36 @@ DENSE = {
     ("ff.outer",): "mlp.c_proj",
 }
 OUTPUT = "lm_head.weight"
-PASSED_OVER = re.compile(rf"h\.\d+\.attn\.(masked_)?bias|{re.escape(OUTPUT)}")
-"""Masks that old files hold; an output that config.json ties to the embeddings."""
+IGNORED = re.compile(rf"h\.\d+\.attn\.(masked_)?bias|{re.escape(OUTPUT)}")
+"""Causal masks in old files, and an output matrix that config.json ties to the embeddings."""
 
 
 @dataclass(frozen=True)
-class Folder:
+class GPT2Folder:
     config: GPTConfig
     tokenizer: Tokenizer
     tensors: dict[str, Tensor]
-    """By our names."""
-    told: dict[str, Any]
-    """config.json."""
+    """Tensors by our names."""
+    content: dict[str, Any]
+    """Content of config.json."""
     n_rows: int
-    """Of its table of pieces, which may have more than there are pieces."""
+    """Rows of the embedding table, which may exceed the vocabulary."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """Some of our tensors, which lie one above the other in one of theirs."""
+    """One of their tensors, and those of ours that are concatenated in it."""
 
     ours: tuple[str, ...]
     theirs: str
-    turned: bool = False
+    transposed: bool = False
 
-    def to_foreign(self, own: dict[str, Tensor]) -> Tensor:
-        joined = torch.cat([own[name] for name in self.ours])
-        return joined.T.contiguous() if self.turned else joined
+    def to_theirs(self, our_tensors: dict[str, Tensor]) -> Tensor:
+        joined = torch.cat([our_tensors[name] for name in self.ours])
+        return joined.T.contiguous() if self.transposed else joined
 
     def to_ours(self, theirs: Tensor) -> dict[str, Tensor]:
-        parts = (theirs.T if self.turned else theirs).chunk(len(self.ours))
+        parts = (theirs.T if self.transposed else theirs).chunk(len(self.ours))
         return {name: part.contiguous() for name, part in zip(self.ours, parts, strict=True)}
 
 
@@ -88,42 +88,42 @@ def correspondence(config: GPTConfig) -> Iterator[Match]:
     if not config.tie_embeddings:
         yield Match(("output.weight",), OUTPUT)
     for layer in range(config.n_layers):
-        here, there = f"stack.layers.{layer}", f"h.{layer}"
+        our_layer, their_layer = f"stack.layers.{layer}", f"h.{layer}"
         for ours, theirs in NORMS.items():
-            yield from (
-                Match((f"{here}.{ours}.{it}",), f"{there}.{theirs}.{it}") for it in ("weight", "bias")
-            )
+            for kind in ("weight", "bias"):
+                yield Match((f"{our_layer}.{ours}.{kind}",), f"{their_layer}.{theirs}.{kind}")
         for parts, theirs in DENSE.items():
-            yield Match(tuple(f"{here}.{part}.weight" for part in parts), f"{there}.{theirs}.weight", True)
-            yield Match(tuple(f"{here}.{part}.bias" for part in parts), f"{there}.{theirs}.bias")
-    yield from (Match((f"stack.norm.{it}",), f"ln_f.{it}") for it in ("weight", "bias"))
+            weights = tuple(f"{our_layer}.{part}.weight" for part in parts)
+            yield Match(weights, f"{their_layer}.{theirs}.weight", transposed=True)
+            yield Match(tuple(f"{our_layer}.{part}.bias" for part in parts), f"{their_layer}.{theirs}.bias")
+    yield from (Match((f"stack.norm.{kind}",), f"ln_f.{kind}") for kind in ("weight", "bias"))
 
 
-def read(folder: Path) -> Folder:
+def read(folder: Path) -> GPT2Folder:
     path = folder / "config.json"
-    told = read_json(path)
-    config = _config(path, told)
+    content = read_json(path)
+    config = _config(path, content)
     tokenizer = _tokenizer(folder)
-    n_rows, end = told.get("vocab_size"), told.get("eos_token_id", tokenizer.marks.end)
+    n_rows, end = content.get("vocab_size"), content.get("eos_token_id", tokenizer.marks.end)
     if not isinstance(n_rows, int) or n_rows < len(tokenizer):
         raise CheckpointError(
-            f"{folder}: the vocabulary has {len(tokenizer)} pieces, the model in config.json {n_rows!r}"
+            f"{folder}: the vocabulary has {len(tokenizer)} tokens, config.json says vocab_size {n_rows!r}"
         )
-    if any(one != tokenizer.marks.end and one in range(len(tokenizer)) for one in _several(end)):
+    if any(token != tokenizer.marks.end and token in range(len(tokenizer)) for token in _as_list(end)):
         raise CheckpointError(
-            f"{path}: eos_token_id is {end}, but the end of this vocabulary is {tokenizer.marks.end}"
+            f"{path}: eos_token_id is {end}, but EOS of this vocabulary is {tokenizer.marks.end}"
         )
     tensors = _tensors(folder / WEIGHTS, config, len(tokenizer), n_rows)
-    return Folder(config, tokenizer, tensors, told, n_rows)
+    return GPT2Folder(config, tokenizer, tensors, content, n_rows)
 
 
-def _several(end: Any) -> list[Any]:
-    """Newer files may name several ends."""
+def _as_list(end: Any) -> list[Any]:
+    """EOS tokens as a list; newer files may name several."""
     return end if isinstance(end, list) else [end]
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
-    """A GPT-2's own, or one that regard exported with the model it was learnt for."""
+    """Read a GPT-2's own tokenizer, or one of ours that regard exported with its model."""
     try:
         return Tokenizer.of_gpt2(folder)
     except CheckpointError as first:
@@ -132,25 +132,25 @@ def _tokenizer(folder: Path) -> Tokenizer:
         raise first
 
 
-def _config(path: Path, told: dict[str, Any]) -> GPTConfig:
-    if told.get("model_type") != MODEL_TYPE:
-        raise CheckpointError(f"{path}: model_type is {told.get('model_type')!r}, not {MODEL_TYPE!r}")
-    for name, wanted in REQUIRED.items():
-        if told.get(name, wanted) != wanted:
-            raise CheckpointError(f"{path}: {name} is {told[name]!r}, regard's GPT has {wanted!r}")
-    activation = told.get("activation_function", "gelu_new")
+def _config(path: Path, content: dict[str, Any]) -> GPTConfig:
+    if content.get("model_type") != MODEL_TYPE:
+        raise CheckpointError(f"{path}: model_type is {content.get('model_type')!r}, not {MODEL_TYPE!r}")
+    for name, required in REQUIRED.items():
+        if content.get(name, required) != required:
+            raise CheckpointError(f"{path}: {name} is {content[name]!r}, regard's GPT has {required!r}")
+    activation = content.get("activation_function", "gelu_new")
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise CheckpointError(f"{path}: activation_function {activation!r} is nothing that regard has")
+        raise CheckpointError(f"{path}: activation_function {activation!r} is not supported by regard")
     try:
-        sizes = {ours: told[theirs] for ours, theirs in SIZES.items()}
-        width, inner = sizes["d_model"], told.get("n_inner")
+        sizes = {ours: content[theirs] for ours, theirs in SIZES.items()}
+        width, inner = sizes["d_model"], content.get("n_inner")
         return GPTConfig(
             **sizes,
             d_ff=4 * width if inner is None and isinstance(width, int) else inner,
             activation=ACTIVATIONS[activation],
-            norm_eps=told.get("layer_norm_epsilon", 1e-5),
-            tie_embeddings=told.get("tie_word_embeddings", True),
-            dropout=told.get("resid_pdrop", 0.1),
+            norm_eps=content.get("layer_norm_epsilon", 1e-5),
+            tie_embeddings=content.get("tie_word_embeddings", True),
+            dropout=content.get("resid_pdrop", 0.1),
         )
     except KeyError as error:
         raise CheckpointError(f"{path}: {error.args[0]} is missing") from None
@@ -158,29 +158,30 @@ def _config(path: Path, told: dict[str, Any]) -> GPTConfig:
         raise CheckpointError(f"{path}: {first_fault(error, NAMES)}") from None
 
 
-def _tensors(path: Path, config: GPTConfig, n_pieces: int, n_rows: int) -> dict[str, Tensor]:
-    """Ours, once every name and shape is known to be as config.json has it; rows of no piece are left out."""
-    own = outline(config, Dims(n_pieces, n_pieces, joint=True)).state_dict()
+def _tensors(path: Path, config: GPTConfig, n_tokens: int, n_rows: int) -> dict[str, Tensor]:
+    """Read the tensors under our names, after checking them against config.json; spare rows are dropped."""
+    expected = outline(config, Dims(n_tokens, n_tokens, joint=True)).state_dict()
     shapes: dict[str, Shape] = {}
     for match in correspondence(config):
-        first, *rest = own[match.ours[0]].shape
+        first, *rest = expected[match.ours[0]].shape
         shape = (len(match.ours) * first, *rest)
-        shapes[match.theirs] = shape[::-1] if match.turned else shape
+        shapes[match.theirs] = shape[::-1] if match.transposed else shape
     for table in {"wte.weight", OUTPUT} & shapes.keys():
         shapes[table] = (n_rows, config.d_model)
-    found: dict[str, Tensor] = {}
-    with opened(path, lambda name: name.removeprefix("transformer.")) as file:
-        refuse_others(file, shapes, PASSED_OVER)
+    tensors: dict[str, Tensor] = {}
+    with open_tensors(path, lambda name: name.removeprefix("transformer.")) as file:
+        check_tensors(file, shapes, IGNORED)
         if config.tie_embeddings and OUTPUT in file.shapes:
-            _refuse_apart(file)
+            _require_tied(file)
         for match in correspondence(config):
             theirs = file.tensor(match.theirs)
-            found |= match.to_ours(theirs[:n_pieces] if match.theirs in ("wte.weight", OUTPUT) else theirs)
-    return found
+            has_rows = match.theirs in ("wte.weight", OUTPUT)
+            tensors |= match.to_ours(theirs[:n_tokens] if has_rows else theirs)
+    return tensors
 
 
-def _refuse_apart(file: Opened) -> None:
-    """Transformers would not tie them either."""
+def _require_tied(file: TensorFile) -> None:
+    """Raise CheckpointError if output and embeddings differ; transformers would not tie them either."""
     if not torch.equal(file.tensor(OUTPUT), file.tensor("wte.weight")):
         raise CheckpointError(
             f"{file.path}: tensor {OUTPUT} differs from wte.weight, though config.json ties them; "

@@ -1,7 +1,7 @@
-"""Models as graphs without Python: one that reads a source, one that takes a step.
+"""Models as exportable graphs: one that reads a source, one that takes a decoding step.
 
-Every tensor of a decoder's state has a name; the reading graph gives all of them, the step takes all and
-gives back those that change. So whoever runs the graphs needs to know nothing about the model.
+Every tensor of a decoder's state has a name; the reading graph returns all of them, the step takes all and
+returns those that change. A user of the graphs needs to know nothing else about the model.
 """
 
 import copy
@@ -16,25 +16,25 @@ from regard.layers.copying import Copyable
 from regard.layers.recurrent import Recurrent
 from regard.models import RNNSeq2Seq, Transformer, rnn_seq2seq, transformer
 
-State = dict[str, Tensor]
+NamedState = dict[str, Tensor]
 COPY_TOKENS = "copy_tokens"
-"""The only ones with a place for each piece of the source and no width."""
+"""The only tensor with one entry per source token and no width."""
 CHANGING = ("past", "cell", "fed")
-"""How the names of tensors begin that are others after a step."""
+"""Prefixes of the tensors that a step changes."""
 
 
-class Read(nn.Module):
-    """tokens_BK, lengths_B → the tensors of the state before the first piece."""
+class ReadGraph(nn.Module):
+    """tokens_BK, lengths_B → the tensors of the state before the first token."""
 
     def __init__(self, model: Transformer | RNNSeq2Seq) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, tokens_BK: Tensor, lengths_B: Tensor) -> tuple[Tensor, ...]:
-        return tuple(named(self.model, self.model.start(tokens_BK, lengths_B)).values())
+        return tuple(name_state(self.model, self.model.start(tokens_BK, lengths_B)).values())
 
 
-class Step(nn.Module):
+class StepGraph(nn.Module):
     """last_B, lengths_B and the state's tensors → logits_BV and the tensors that changed."""
 
     def __init__(self, model: Transformer | RNNSeq2Seq, names: Sequence[str]) -> None:
@@ -43,59 +43,61 @@ class Step(nn.Module):
 
     def forward(self, last_B: Tensor, lengths_B: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         model: Any = self.model
-        held = dict(zip(self.names, tensors, strict=True))
-        logits_BV, state = model.step(last_B, _state(model, held, lengths_B))
-        after = named(model, state)
+        by_name = dict(zip(self.names, tensors, strict=True))
+        logits_BV, state = model.step(last_B, _rebuild_state(model, by_name, lengths_B))
+        after = name_state(model, state)
         return logits_BV, *(after[name] for name in self.names if name.startswith(CHANGING))
 
 
-def named(model: Transformer | RNNSeq2Seq, state: Any) -> State:
-    """A decoder's state as tensors by name; the past of a Transformer that has none yet is of length 0."""
+def name_state(model: Transformer | RNNSeq2Seq, state: Any) -> NamedState:
+    """Decoder state as named tensors; before the first step, a Transformer's past has length 0."""
     source = state.source
     copyable = {} if source is None else {"copy_k": source.k_BGKE, COPY_TOKENS: source.tokens_BK}
     if isinstance(model, Transformer):
-        past = state.past or tuple(_nothing_like(memory) for memory in state.memory)
+        past = state.past or tuple(_empty_like(memory) for memory in state.memory)
         return copyable | {
             f"{kind}_{part}_{layer}": tensor
             for kind, caches in (("memory", state.memory), ("past", past))
             for layer, cache in enumerate(caches)
             for part, tensor in (("k", cache.k_BGKE), ("v", cache.v_BGKW))
         }
-    found: State = copyable | {"summary": state.memory.summary_BD, "fed": state.fed_BD}
+    tensors: NamedState = copyable | {"summary": state.memory.summary_BD, "fed": state.fed_BD}
     if state.memory.states is not None:
-        found |= {"memory_k": state.memory.states.k_BGKE, "memory_v": state.memory.states.v_BGKW}
+        tensors |= {"memory_k": state.memory.states.k_BGKE, "memory_v": state.memory.states.v_BGKW}
     for layer, parts in enumerate(state.layers):
-        found |= {f"cell_{layer}_{number}": part for number, part in enumerate(parts)}
-    return found
+        tensors |= {f"cell_{layer}_{number}": part for number, part in enumerate(parts)}
+    return tensors
 
 
-def _state(model: Transformer | RNNSeq2Seq, held: State, lengths_B: Tensor) -> Any:
-    """The inverse of `named`."""
-    source = Copyable(held["copy_k"], held[COPY_TOKENS], lengths_B) if "copy_k" in held else None
+def _rebuild_state(model: Transformer | RNNSeq2Seq, tensors: NamedState, lengths_B: Tensor) -> Any:
+    """Invert `name_state`."""
+    source = Copyable(tensors["copy_k"], tensors[COPY_TOKENS], lengths_B) if "copy_k" in tensors else None
     if isinstance(model, Transformer):
         n_layers = len(model.decoder.layers)
-        seen = held["past_k_0"].shape[2]
-        positions_1K = torch.arange(seen)[None]
-        memory = (Static(held[f"memory_k_{n}"], held[f"memory_v_{n}"]) for n in range(n_layers))
-        past = (Growing(held[f"past_k_{n}"], held[f"past_v_{n}"], positions_1K) for n in range(n_layers))
+        n_past = tensors["past_k_0"].shape[2]
+        positions_1K = torch.arange(n_past)[None]
+        memory = (Static(tensors[f"memory_k_{n}"], tensors[f"memory_v_{n}"]) for n in range(n_layers))
+        past = (
+            Growing(tensors[f"past_k_{n}"], tensors[f"past_v_{n}"], positions_1K) for n in range(n_layers)
+        )
         return transformer.DecoderState(tuple(memory), lengths_B, tuple(past), source=source)
-    states = Static(held["memory_k"], held["memory_v"]) if "memory_k" in held else None
+    states = Static(tensors["memory_k"], tensors["memory_v"]) if "memory_k" in tensors else None
     per_layer = model.cells.n_states // model.cells.n_layers
     layers = tuple(
-        tuple(held[f"cell_{layer}_{number}"] for number in range(per_layer))
+        tuple(tensors[f"cell_{layer}_{number}"] for number in range(per_layer))
         for layer in range(model.cells.n_layers)
     )
     return rnn_seq2seq.DecoderState(
-        rnn_seq2seq.Memory(states, lengths_B, held["summary"]), layers, held["fed"], source=source
+        rnn_seq2seq.Memory(states, lengths_B, tensors["summary"]), layers, tensors["fed"], source=source
     )
 
 
-def _nothing_like(memory: Static) -> Growing:
+def _empty_like(memory: Static) -> Growing:
     return Growing(memory.k_BGKE[:, :, :0], memory.v_BGKW[:, :, :0])
 
 
 def exportable(model: nn.Module) -> Any:
-    """A copy on the CPU whose recurrent layers are ONNX's own: torch's would be unrolled to one length."""
+    """Copy to the CPU with ONNX's own recurrent layers; torch's would be unrolled to one length."""
     copied = copy.deepcopy(model).cpu().float().eval()
     for parent in list(copied.modules()):
         for name, child in parent.named_children():
@@ -105,11 +107,11 @@ def exportable(model: nn.Module) -> Any:
 
 
 OPERATORS = {nn.RNN: ("RNN", (0,)), nn.GRU: ("GRU", (1, 0, 2)), nn.LSTM: ("LSTM", (0, 3, 1, 2))}
-"""ONNX's name, and which of torch's gates stands at each place of its own."""
+"""ONNX's name, and torch's gate numbers in ONNX's order."""
 
 
 class _NativeRecurrent(nn.Module):
-    """`Recurrent` with ONNX's operators, which know of lengths and number the gates in their own way."""
+    """`Recurrent` with ONNX's operators, which take lengths and order the gates differently."""
 
     def __init__(self, recurrent: Recurrent) -> None:
         super().__init__()
@@ -118,10 +120,13 @@ class _NativeRecurrent(nn.Module):
         self.n_directions = recurrent.n_directions
         self.d_each, self.n_layers = network.hidden_size, network.num_layers
         for layer in range(self.n_layers):
-            ways = [f"l{layer}{suffix}" for suffix in ("", "_reverse")[: self.n_directions]]
+            directions = [f"l{layer}{suffix}" for suffix in ("", "_reverse")[: self.n_directions]]
 
-            def sorted_gates(name: str, ways: Sequence[str] = ways) -> Tensor:
-                each = [getattr(network, f"{name}_{way}").detach().chunk(len(gates)) for way in ways]
+            def sorted_gates(name: str, directions: Sequence[str] = directions) -> Tensor:
+                each = [
+                    getattr(network, f"{name}_{direction}").detach().chunk(len(gates))
+                    for direction in directions
+                ]
                 return torch.stack([torch.cat([parts[gate] for gate in gates]) for parts in each])
 
             self.register_buffer(f"enter_{layer}", sorted_gates("weight_ih"))

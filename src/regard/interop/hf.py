@@ -1,4 +1,4 @@
-"""A folder that AutoModelForSeq2SeqLM and AutoTokenizer load; only the check needs them (`regard[hf]`)."""
+"""Export to a folder for AutoModelForSeq2SeqLM and AutoTokenizer; only the check needs `regard[hf]`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ import torch
 from safetensors.torch import save_file
 
 from regard.errors import RunError
-from regard.interop.here import Search
+from regard.interop.equivalents import ACTIVATIONS, Equivalent, find_equivalent, to_theirs
+from regard.interop.expanded_weights import expand_weights
+from regard.interop.generation_config import GREEDY, for_generate, max_answer_tokens
 from regard.interop.parity import Answer
-from regard.interop.plain import written_out
-from regard.interop.searching import PLAINLY, for_generate, longest
 from regard.interop.tokens import TARGET, write_tokenizers
-from regard.interop.twins import ACTIVATIONS, Twin, to_foreign, twin_of
+from regard.interop.translation_parity import Search
 from regard.models import Transformer, TransformerConfig
 from regard.runs.store import write_json
 from regard.tasks.seq2seq import Seq2Seq
@@ -23,29 +23,29 @@ from regard.text.tokenizer import BOS, EOS, PAD
 from regard.text.vocabulary import SPECIALS
 
 IDS = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS, "decoder_start_token_id": BOS}
-KINDS = {
+CARD_NAMES = {
     "translate": ("translation", "A translator"),
     "summarize": ("summarization", "A model that summarises"),
 }
-"""What a card calls them."""
+"""Tag and title of the model card, by task."""
 
 
 def write(task: Seq2Seq[Any], model: Transformer, config: TransformerConfig, folder: Path) -> None:
-    twin = twin_of(config, task.dims)
-    own, plain = written_out(model, config)
-    tensors = to_foreign(own, plain, task.dims)
+    equivalent = find_equivalent(config, task.dims)
+    weights, expanded = expand_weights(model, config)
+    tensors = to_theirs(weights, expanded, task.dims)
     tensors["final_logits_bias"] = torch.zeros(1, task.dims.target_vocab)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    write_json(folder / "config.json", _config(twin, task, plain))
+    write_json(folder / "config.json", _config(equivalent, task, expanded))
     write_json(folder / "generation_config.json", _generation(task))
     write_tokenizers(task, folder)
-    for place in (folder, folder / TARGET):
-        if place.is_dir():
-            write_json(place / "tokenizer_config.json", _tokenizer_config(task))
+    for directory in (folder, folder / TARGET):
+        if directory.is_dir():
+            write_json(directory / "tokenizer_config.json", _tokenizer_config(task))
     (folder / "README.md").write_text(_card(task), "utf-8")
 
 
-def _config(twin: Twin, task: Seq2Seq[Any], config: TransformerConfig) -> dict[str, Any]:
+def _config(equivalent: Equivalent, task: Seq2Seq[Any], config: TransformerConfig) -> dict[str, Any]:
     sides = {
         f"{side}_{name}": value
         for side, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers))
@@ -61,13 +61,13 @@ def _config(twin: Twin, task: Seq2Seq[Any], config: TransformerConfig) -> dict[s
     }
     learned = config.position == "learned"
     return {
-        "model_type": twin.model_type,
-        "architectures": [twin.architecture],
+        "model_type": equivalent.model_type,
+        "architectures": [equivalent.architecture],
         "is_encoder_decoder": True,
         "vocab_size": task.dims.source_vocab,
         "d_model": config.d_model,
         **sides,
-        **(separate if twin.separate else {}),
+        **(separate if equivalent.separate else {}),
         "max_position_embeddings": config.max_positions if learned else task.config.max_length + 1,
         "activation_function": ACTIVATIONS[config.activation],
         "scale_embedding": True,
@@ -88,7 +88,7 @@ def _generation(task: Seq2Seq[Any]) -> dict[str, Any]:
         "forced_eos_token_id": EOS,
         **for_generate(task.config.decode, prompted=False),
         "suppress_tokens": list(NEVER_WRITTEN),
-        "max_length": longest(task) + 1,
+        "max_length": max_answer_tokens(task) + 1,
     }
 
 
@@ -110,9 +110,9 @@ def _card(task: Seq2Seq[Any]) -> str:
     )
     return f"""---
 library_name: transformers
-tags: [{KINDS[task.kind][0]}]
+tags: [{CARD_NAMES[task.kind][0]}]
 ---
-# {KINDS[task.kind][1]}, trained and exported with regard
+# {CARD_NAMES[task.kind][1]}, trained and exported with regard
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -127,62 +127,67 @@ print(target.batch_decode(model.generate(**inputs), skip_special_tokens=True))
 """
 
 
-class Engine:
-    """The folder as transformers loads it, its own tokenizers included."""
+class HFTranslationEngine:
+    """The exported folder as transformers loads it, including its tokenizers."""
 
     def __init__(self, folder: Path, task: Seq2Seq[Any], search: Search) -> None:
-        self.name, self.model, self.source = loaded(folder, "Seq2SeqLM")
-        self.beam, self.most = search
+        self.name, self.model, self.source = load_folder(folder, "Seq2SeqLM")
+        self.beam, self.max_tokens = search
         self.target = self.source
         if not task.config.joint:
-            with quietly(library()):
-                self.target = library().AutoTokenizer.from_pretrained(folder / TARGET, local_files_only=True)
+            transformers = import_transformers()
+            with quietly(transformers):
+                self.target = transformers.AutoTokenizer.from_pretrained(
+                    folder / TARGET, local_files_only=True
+                )
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        settings = PLAINLY | {"num_beams": self.beam, "length_penalty": 0.0 if self.beam > 1 else 1.0}
-        with torch.inference_mode(), quietly(library()):
-            found = self.model.generate(
-                **self._read(texts), **settings, max_length=None, max_new_tokens=self.most
+        settings = GREEDY | {"num_beams": self.beam, "length_penalty": 0.0 if self.beam > 1 else 1.0}
+        with torch.inference_mode(), quietly(import_transformers()):
+            sequences_BT = self.model.generate(
+                **self._encode(texts), **settings, max_length=None, max_new_tokens=self.max_tokens
             )
-        written = [tuple(_until_end(row[1:])) for row in found.tolist()]
-        said = self.target.batch_decode([list(ids) for ids in written], skip_special_tokens=True)
+        outputs = [tuple(_until_end(row[1:])) for row in sequences_BT.tolist()]
+        decoded = self.target.batch_decode([list(ids) for ids in outputs], skip_special_tokens=True)
         return [
-            Answer(text, ids, cut=len(ids) + 1 >= self.most) for text, ids in zip(said, written, strict=True)
+            Answer(text, ids, truncated=len(ids) + 1 >= self.max_tokens)
+            for text, ids in zip(decoded, outputs, strict=True)
         ]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         rows = [torch.tensor((BOS, *answer.ids, EOS)) for answer in answers]
         forced_BT = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
         with torch.inference_mode():
-            logits_BTV = self.model(**self._read(texts), decoder_input_ids=forced_BT[:, :-1]).logits
+            logits_BTV = self.model(**self._encode(texts), decoder_input_ids=forced_BT[:, :-1]).logits
         log_probs_BT = torch.log_softmax(logits_BTV, dim=-1).gather(2, forced_BT[:, 1:, None]).squeeze(2)
         scores = zip(log_probs_BT.tolist(), answers, strict=True)
         return [row[: len(answer.ids) + 1] for row, answer in scores]
 
-    def _read(self, texts: Sequence[str]) -> dict[str, Any]:
-        found = self.source(list(texts), return_tensors="pt", padding=True, truncation=True)
-        return {name: found[name] for name in ("input_ids", "attention_mask")}
+    def _encode(self, texts: Sequence[str]) -> dict[str, Any]:
+        encoding = self.source(list(texts), return_tensors="pt", padding=True, truncation=True)
+        return {name: encoding[name] for name in ("input_ids", "attention_mask")}
 
 
-class Loaded(NamedTuple):
+class LoadedFolder(NamedTuple):
     name: str
     model: Any
     tokenizer: Any
 
 
-def loaded(folder: Path, kind: str) -> Loaded:
-    """The folder as `AutoModelFor…` reads it, with its own tokenizer; RunError if anything is missing."""
-    transformers = library()
+def load_folder(folder: Path, head: str) -> LoadedFolder:
+    """Load a folder with `AutoModelFor{head}` and its own tokenizer; RunError if a tensor is missing."""
+    transformers = import_transformers()
     with quietly(transformers):
-        model, loading = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(
+        model, loading = getattr(transformers, f"AutoModelFor{head}").from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
         )
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     _refuse_gaps(loading)
-    return Loaded(f"transformers {transformers.__version__}", model, tokenizer)
+    return LoadedFolder(f"transformers {transformers.__version__}", model, tokenizer)
 
 
-def library() -> Any:
+def import_transformers() -> Any:
+    """Import transformers; RunError with the command to install it if it is missing."""
     try:
         import transformers
     except ImportError:
@@ -193,13 +198,15 @@ def library() -> Any:
 
 
 def _refuse_gaps(loading: dict[str, Any]) -> None:
-    """`loading` is what transformers says that it missed, or did not expect."""
-    if wrong := [f"{kind}: {key}" for kind, keys in loading.items() for key in keys if not _is_made(key)]:
-        raise RunError(f"hf: transformers does not find what it expects ({wrong[0]}); please report it")
+    """Raise RunError if transformers reports missing or unexpected tensors."""
+    if gaps := [f"{kind}: {key}" for kind, keys in loading.items() for key in keys if not _is_computed(key)]:
+        raise RunError(
+            f"hf: transformers does not find the tensors that it expects ({gaps[0]}); please report it"
+        )
 
 
-def _is_made(key: str) -> bool:
-    """Sinusoids are computed when a model is built; if they were not, the answers would show it."""
+def _is_computed(key: str) -> bool:
+    """Whether it is a table of sinusoids, computed when the model is built; wrong answers would expose it."""
     return key.endswith("embed_positions.weight")
 
 
@@ -209,7 +216,7 @@ def _until_end(ids: Sequence[int]) -> Sequence[int]:
 
 @contextmanager
 def quietly(transformers: Any) -> Iterator[None]:
-    """Its bars and warnings are not ours to show."""
+    """Silence the library's progress bars and warnings."""
     logging = transformers.utils.logging
     before = logging.get_verbosity()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""What every BERT that leaves for Hugging Face has alike: the encoder's tensors, sizes and vocabulary."""
+"""Shared parts of every BERT export to Hugging Face: the encoder's tensors, sizes and vocabulary."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,52 +18,52 @@ from regard.text.tokenizer import Tokenizer
 from regard.text.vocabulary import SPECIALS
 from regard.text.wordpiece import MASK, NEEDED
 
-HERE = ("pad_token", "unk_token", "bos_token", "eos_token")
-THERE = ("pad_token", "unk_token", "cls_token", "sep_token")
+OUR_SPECIALS = ("pad_token", "unk_token", "bos_token", "eos_token")
+BERT_SPECIALS = ("pad_token", "unk_token", "cls_token", "sep_token")
 
 
-class _Reading(Protocol):
+class _TaskWithTokenizer(Protocol):
     tokenizer: Tokenizer
 
     @property
     def config(self) -> Any: ...
 
 
-def encoder_of(config: EncodingConfig, what: str) -> BertConfig:
-    """RunError unless it is a BERT."""
+def encoder_of(config: EncodingConfig, model_name: str) -> BertConfig:
+    """Return the encoder's config; RunError unless it is a BERT."""
     if not isinstance(config.encoder, BertConfig):
         raise RunError(
-            f"hf: {what} with a {config.encoder.kind} encoder has no counterpart in Hugging Face's models; "
-            "export to onnx"
+            f"hf: {model_name} with a {config.encoder.kind} encoder has no counterpart in Hugging Face's "
+            "models; export to onnx"
         )
     return config.encoder
 
 
 def write(
-    task: _Reading,
+    task: _TaskWithTokenizer,
     model: nn.Module,
     encoder: BertConfig,
     folder: Path,
     heads: dict[str, str],
-    told: dict[str, Any],
+    config_json: dict[str, Any],
     card: str,
     *,
-    cuts: bool = True,
+    truncates: bool = True,
 ) -> None:
-    """`heads` are our names and theirs of what stands above the encoder, `told` what config.json says of it.
+    """Write the folder; `heads` maps our names of the heads' tensors to theirs.
 
-    `cuts`: tokenizer.json leaves out what is not read of long texts.
+    `config_json` is what config.json says about the heads; with `truncates`, tokenizer.json truncates texts.
     """
-    most = task.config.max_length
+    max_length = task.config.max_length
     save_file(_tensors(model, encoder, heads), folder / WEIGHTS, metadata={"format": "pt"})
-    write_json(folder / "config.json", _config(encoder, task.tokenizer) | told)
-    write_json(folder / "tokenizer_config.json", _tokenizer_config(task.tokenizer, encoder, most))
-    write_tokenizer(task.tokenizer, folder, most if cuts else None)
+    write_json(folder / "config.json", _config(encoder, task.tokenizer) | config_json)
+    write_json(folder / "tokenizer_config.json", _tokenizer_config(task.tokenizer, encoder, max_length))
+    write_tokenizer(task.tokenizer, folder, max_length if truncates else None)
     (folder / "README.md").write_text(card, "utf-8")
 
 
-def named_labels(labels: Sequence[str]) -> dict[str, Any]:
-    """As config.json numbers them."""
+def label_maps(labels: Sequence[str]) -> dict[str, Any]:
+    """Labels and their numbers as config.json has them."""
     return {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
@@ -71,17 +71,17 @@ def named_labels(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _tensors(model: nn.Module, encoder: BertConfig, heads: dict[str, str]) -> dict[str, Tensor]:
-    """By their names."""
-    own = {
+    """Tensors by their names in Hugging Face's BERT."""
+    ours_by_name = {
         name: tensor.detach().to("cpu", torch.float32, copy=True)
         for name, tensor in model.state_dict().items()
     }
-    found = {f"bert.{theirs}": own[f"encoder.{ours}"] for ours, theirs in correspondence(encoder)}
-    return found | {_with_prefix(theirs): own[ours] for ours, theirs in heads.items()}
+    tensors = {f"bert.{theirs}": ours_by_name[f"encoder.{ours}"] for ours, theirs in correspondence(encoder)}
+    return tensors | {_with_prefix(theirs): ours_by_name[ours] for ours, theirs in heads.items()}
 
 
 def _with_prefix(name: str) -> str:
-    """The pooler belongs to the BERT, the last map does not."""
+    """Add the BERT's prefix, which the pooler has and other heads have not."""
     return f"bert.{name}" if name.startswith("pooler.") else name
 
 
@@ -95,18 +95,18 @@ def _config(encoder: BertConfig, tokenizer: Tokenizer) -> dict[str, Any]:
         "layer_norm_eps": encoder.norm_eps,
         "hidden_dropout_prob": encoder.dropout,
         "attention_probs_dropout_prob": encoder.attention_dropout,
-        "pad_token_id": _marks(tokenizer)["pad_token"][1],
+        "pad_token_id": _special_tokens(tokenizer)["pad_token"][1],
         "torch_dtype": "float32",
     }
 
 
 def _tokenizer_config(tokenizer: Tokenizer, encoder: BertConfig, max_length: int) -> dict[str, Any]:
-    """Of texts of so many pieces; no text may end its own sentence."""
+    """Content of tokenizer_config.json; text that spells a special token stays text."""
     segments = ["token_type_ids"] if encoder.n_segments > 1 else []
     mask = {} if tokenizer.marks.mask is None else {"mask_token": MASK}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        **{name: piece for name, (piece, _) in _marks(tokenizer).items()},
+        **{name: token for name, (token, _) in _special_tokens(tokenizer).items()},
         **mask,
         "model_input_names": ["input_ids", *segments, "attention_mask"],
         "model_max_length": max_length + len(tokenizer.framed(())),
@@ -117,9 +117,9 @@ def _tokenizer_config(tokenizer: Tokenizer, encoder: BertConfig, max_length: int
     }
 
 
-def _marks(tokenizer: Tokenizer) -> dict[str, tuple[str, int]]:
-    """What transformers calls each mark; the piece and its number."""
-    berts = bool(tokenizer.marks.begin)
-    numbers = {piece: number for number, piece in enumerate(tokenizer.names)}
-    pairs = zip(THERE if berts else HERE, NEEDED if berts else SPECIALS, strict=True)
-    return {name: (piece, numbers[piece]) for name, piece in pairs}
+def _special_tokens(tokenizer: Tokenizer) -> dict[str, tuple[str, int]]:
+    """Special tokens and their ids, by transformers' names."""
+    is_bert = bool(tokenizer.marks.begin)
+    ids = {token: number for number, token in enumerate(tokenizer.names)}
+    names, tokens = (BERT_SPECIALS, NEEDED) if is_bert else (OUR_SPECIALS, SPECIALS)
+    return {name: (token, ids[token]) for name, token in zip(names, tokens, strict=True)}

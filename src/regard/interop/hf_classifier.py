@@ -1,7 +1,7 @@
-"""A folder that `AutoModelForSequenceClassification` loads: BERT with its pooler and one map on top.
+"""Export to a folder for `AutoModelForSequenceClassification`: BERT with its pooler and one linear map.
 
-Only a classifier that is exactly that can leave; transformers has no BERT that pools otherwise. It may read
-one text or two, and give one label or several.
+Other classifiers are refused; transformers has no BERT that pools in another way. The classifier may read one
+text or two, and predict one label or several.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from regard.errors import RunError
 from regard.files.row import Asked
 from regard.interop import hf_bert
 from regard.interop.bert import CLASSIFIER, HEADS, ONE_LABEL, SEVERAL_LABELS
-from regard.interop.hf import loaded
-from regard.interop.labelling import Side
+from regard.interop.hf import load_folder
+from regard.interop.label_parity import LabelEngine
 from regard.interop.parity import Floats
 from regard.models import ClassifierConfig
 from regard.tasks import Classify, Multilabel
@@ -29,30 +29,30 @@ def write(task: Classify | Multilabel, model: nn.Module, config: ClassifierConfi
             f"hf: pooling = {config.pooling!r} has no counterpart in {CLASSIFIER}; train with "
             "pooling = 'pooler', or export to onnx"
         )
-    told = {
+    config_json = {
         "architectures": [CLASSIFIER],
         "classifier_dropout": config.dropout,
         "problem_type": SEVERAL_LABELS if isinstance(task, Multilabel) else ONE_LABEL,
-        **hf_bert.named_labels(task.labels),
+        **hf_bert.label_maps(task.labels),
         "regard_task": task.config.model_dump(mode="json"),
     }
-    hf_bert.write(task, model, encoder, folder, HEADS, told, _card(task))
+    hf_bert.write(task, model, encoder, folder, HEADS, config_json, _card(task))
 
 
-def there(folder: Path) -> Side[Any]:
-    """The folder as transformers loads it, its own tokenizer included."""
-    name, model, tokenizer = loaded(folder, "SequenceClassification")
+def load_engine(folder: Path) -> LabelEngine[Any]:
+    """Load the folder with transformers, including its tokenizer."""
+    name, model, tokenizer = load_folder(folder, "SequenceClassification")
 
-    def logits(asked: Sequence[Asked]) -> Floats:
-        texts = [(one,) if isinstance(one, str) else (one["text"], one["second"]) for one in asked]
+    def logits(inputs: Sequence[Asked]) -> Floats:
+        texts = [(text,) if isinstance(text, str) else (text["text"], text["second"]) for text in inputs]
         columns = [list(column) for column in zip(*texts, strict=True)]
-        given = tokenizer(*columns, return_tensors="pt", padding=True, truncation=True)
+        encoding = tokenizer(*columns, return_tensors="pt", padding=True, truncation=True)
         with torch.inference_mode():
-            found: Floats = model(**given).logits.numpy()
-        return found
+            logits_BC: Floats = model(**encoding).logits.numpy()
+        return logits_BC
 
     labels = [model.config.id2label[number] for number in range(model.config.num_labels)]
-    return Side(name, labels, model.config.regard_task.get("threshold"), logits)
+    return LabelEngine(name, labels, model.config.regard_task.get("threshold"), logits)
 
 
 def _card(task: Classify | Multilabel) -> str:
@@ -76,5 +76,5 @@ inputs = tokenizer({texts}, return_tensors="pt", padding=True, truncation=True)
 
 ONE = """best = model(**inputs).logits.argmax(-1).tolist()
 print([model.config.id2label[number] for number in best])"""
-SEVERAL = """given = model(**inputs).logits.sigmoid() >= model.config.regard_task["threshold"]
-print([[model.config.id2label[number] for number in row.nonzero().flatten().tolist()] for row in given])"""
+SEVERAL = """likely = model(**inputs).logits.sigmoid() >= model.config.regard_task["threshold"]
+print([[model.config.id2label[number] for number in row.nonzero().flatten().tolist()] for row in likely])"""

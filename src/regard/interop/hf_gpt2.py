@@ -1,4 +1,4 @@
-"""A folder that `AutoModelForCausalLM` loads: GPT-2, with its own vocabulary or one of ours."""
+"""Export to a folder for `AutoModelForCausalLM`: GPT-2, with its own vocabulary or one of ours."""
 
 from pathlib import Path
 from typing import Any
@@ -7,12 +7,12 @@ from safetensors.torch import save_file
 
 from regard.errors import RunError
 from regard.interop.bert import ACTIVATIONS
+from regard.interop.expanded_weights import expand_weights
+from regard.interop.generation_config import for_generate
 from regard.interop.gpt2 import ARCHITECTURE, MODEL_TYPE, OUTPUT, SIZES, correspondence
-from regard.interop.hf_bert import HERE
-from regard.interop.plain import written_out
-from regard.interop.searching import for_generate
+from regard.interop.hf_bert import OUR_SPECIALS
 from regard.interop.tensors import WEIGHTS
-from regard.interop.tokens import write_prompter
+from regard.interop.tokens import write_prompt_tokenizer
 from regard.models import GPT, GPTConfig
 from regard.runs.store import write_json
 from regard.tasks import LanguageModel
@@ -21,25 +21,27 @@ from regard.text.vocabulary import SPECIALS
 
 
 def write(task: LanguageModel, model: GPT, config: GPTConfig, folder: Path) -> None:
-    _refuse_unlike(config)
-    own, plain = written_out(model, config)
-    tensors = {_with_prefix(match.theirs): match.to_foreign(own) for match in correspondence(plain)}
+    _require_gpt2(config)
+    weights, expanded = expand_weights(model, config)
+    tensors = {_with_prefix(match.theirs): match.to_theirs(weights) for match in correspondence(expanded)}
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
-    write_json(folder / "config.json", _config(task, plain))
+    write_json(folder / "config.json", _config(task, expanded))
     write_json(folder / "generation_config.json", _generation(task))
     write_json(folder / "tokenizer_config.json", _tokenizer_config(task))
-    write_prompter(task.tokenizer, folder, begins=task.config.documents != "files")
+    write_prompt_tokenizer(task.tokenizer, folder, starts_documents=task.config.documents != "files")
     (folder / "README.md").write_text(CARD, "utf-8")
 
 
-def _refuse_unlike(config: GPTConfig) -> None:
-    told = {"position": config.position, "norm": config.norm, "activation": config.activation}
-    known = {"position": ("learned",), "norm": ("pre",), "activation": tuple(ACTIVATIONS.values())}
-    for name, value in told.items():
-        if value not in known[name]:
-            usual = GPTConfig.model_fields[name].default
+def _require_gpt2(config: GPTConfig) -> None:
+    """Raise RunError for a setting that GPT-2 does not have."""
+    settings = {"position": config.position, "norm": config.norm, "activation": config.activation}
+    supported = {"position": ("learned",), "norm": ("pre",), "activation": tuple(ACTIVATIONS.values())}
+    for name, value in settings.items():
+        if value not in supported[name]:
+            default = GPTConfig.model_fields[name].default
             raise RunError(
-                f"hf: {name} = {value!r} has no counterpart in {ARCHITECTURE}; train with {name} = {usual!r}"
+                f"hf: {name} = {value!r} has no counterpart in {ARCHITECTURE}; "
+                f"train with {name} = {default!r}"
             )
 
 
@@ -48,18 +50,18 @@ def _with_prefix(name: str) -> str:
 
 
 def _ids(tokenizer: Tokenizer) -> dict[str, int]:
-    """What transformers calls the marks, by number; a text begins where another has ended."""
-    numbers = {piece: number for number, piece in enumerate(tokenizer.names)}
+    """Ids of the special tokens by transformers' names; EOS serves as BOS, as a text follows another."""
+    ids = {token: number for number, token in enumerate(tokenizer.names)}
     end = tokenizer.marks.end
-    pad = numbers[_marks(tokenizer)["pad_token"]]
+    pad = ids[_special_tokens(tokenizer)["pad_token"]]
     return {"bos_token_id": end, "eos_token_id": end, "pad_token_id": pad}
 
 
-def _marks(tokenizer: Tokenizer) -> dict[str, str]:
+def _special_tokens(tokenizer: Tokenizer) -> dict[str, str]:
     end = tokenizer.names[tokenizer.marks.end]
     if end == SPECIALS[EOS]:
-        return dict(zip(HERE, SPECIALS, strict=True)) | {"bos_token": end}
-    return dict.fromkeys(HERE, end)
+        return dict(zip(OUR_SPECIALS, SPECIALS, strict=True)) | {"bos_token": end}
+    return dict.fromkeys(OUR_SPECIALS, end)
 
 
 def _config(task: LanguageModel, config: GPTConfig) -> dict[str, Any]:
@@ -83,13 +85,13 @@ def _config(task: LanguageModel, config: GPTConfig) -> dict[str, Any]:
 
 
 def _generation(task: LanguageModel) -> dict[str, Any]:
-    """The run's way to continue; lengths are counted without the prompt on both sides."""
+    """Content of generation_config.json; on both sides, lengths do not count the prompt."""
     decode = task.config.decode
-    never = list(task.tokenizer.marks.unwritten)
+    suppressed = list(task.tokenizer.marks.unwritten)
     return {
         **_ids(task.tokenizer),
         **for_generate(decode, prompted=True),
-        **({"suppress_tokens": never} if never else {}),
+        **({"suppress_tokens": suppressed} if suppressed else {}),
         "max_new_tokens": decode.max_length or max(task.block, decode.min_length),
     }
 
@@ -97,7 +99,7 @@ def _generation(task: LanguageModel) -> dict[str, Any]:
 def _tokenizer_config(task: LanguageModel) -> dict[str, Any]:
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        **_marks(task.tokenizer),
+        **_special_tokens(task.tokenizer),
         "model_max_length": task.block,
         "padding_side": "left",
         "truncation_side": "left",
@@ -118,9 +120,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 model = AutoModelForCausalLM.from_pretrained(".", local_files_only=True)
 tokenizer = AutoTokenizer.from_pretrained(".", local_files_only=True)
 inputs = tokenizer(["Once upon a time"], return_tensors="pt", padding=True)
-found = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], do_sample=False)
-print(tokenizer.batch_decode(found, skip_special_tokens=True))
+output = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], do_sample=False)
+print(tokenizer.batch_decode(output, skip_special_tokens=True))
 ```
 
-A prompt of less than two pieces is begun with `tokenizer.eos_token_id`, as everything follows an end.
+Put `tokenizer.eos_token_id` before a prompt of fewer than two tokens: in training, every text follows an EOS.
 """

@@ -1,4 +1,4 @@
-"""A folder that `AutoModelForTokenClassification` loads: BERT with one map on top. It has no CRF."""
+"""Export to a folder for `AutoModelForTokenClassification`: BERT with one linear map; it has no CRF."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import torch
 from regard.errors import RunError
 from regard.interop import hf_bert
 from regard.interop.bert import HEADS, TAGGER
-from regard.interop.hf import loaded
+from regard.interop.hf import load_folder
 from regard.interop.parity import Floats, Ints
-from regard.interop.tagging import There
+from regard.interop.tag_parity import ExportedTagEngine
 from regard.models import Tagger, TaggerConfig
 from regard.tasks import Tag
 from regard.text.tokenizer import Marks
 
-OWN_HEADS = {ours: theirs for ours, theirs in HEADS.items() if ours.startswith("output.")}
+TAG_HEAD = {ours: theirs for ours, theirs in HEADS.items() if ours.startswith("output.")}
 
 
 def write(task: Tag, model: Tagger, config: TaggerConfig, folder: Path) -> None:
@@ -23,24 +23,24 @@ def write(task: Tag, model: Tagger, config: TaggerConfig, folder: Path) -> None:
         raise RunError(
             f"hf: crf = true has no counterpart in {TAGGER}; train with crf = false, or export to onnx"
         )
-    told = {
+    config_json = {
         "architectures": [TAGGER],
         "classifier_dropout": config.dropout,
-        **hf_bert.named_labels(task.names),
+        **hf_bert.label_maps(task.names),
         "regard_task": task.config.model_dump(mode="json") | {"split": task.split},
     }
-    hf_bert.write(task, model, encoder, folder, OWN_HEADS, told, CARD, cuts=False)
+    hf_bert.write(task, model, encoder, folder, TAG_HEAD, config_json, CARD, truncates=False)
 
 
-def there(task: Tag, folder: Path) -> There:
-    """The folder as transformers loads it, its own tokenizer included."""
-    name, model, tokenizer = loaded(folder, "TokenClassification")
+def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
+    """Load the folder with transformers, including its tokenizer."""
+    name, model, tokenizer = load_folder(folder, "TokenClassification")
     *before, after = tokenizer("")["input_ids"]
     marks = Marks(tuple(before), after, tokenizer.unk_token_id, frozenset())
 
-    def pieces(words: list[str]) -> list[list[int]]:
-        found: list[list[int]] = tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+    def word_ids(words: list[str]) -> list[list[int]]:
+        ids: list[list[int]] = tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
     def read(tokens_RT: Ints, lengths_R: Ints) -> Floats:
         tokens, lengths = torch.from_numpy(tokens_RT), torch.from_numpy(lengths_R)
@@ -50,8 +50,8 @@ def there(task: Tag, folder: Path) -> There:
         return scores_RTC
 
     tags = [model.config.id2label[number] for number in range(model.config.num_labels)]
-    most = model.config.regard_task["max_length"]
-    return There(name, tags, None, marks, most, task.words, pieces, read)
+    max_tokens = model.config.regard_task["max_length"]
+    return ExportedTagEngine(name, tags, None, marks, max_tokens, task.words, word_ids, read)
 
 
 CARD = """---
@@ -72,5 +72,6 @@ of_words = inputs.word_ids()
 print([(word, model.config.id2label[tags[of_words.index(n)]]) for n, word in enumerate(words)])
 ```
 
-A word is its first piece. `truncation` leaves out what is too long; regard reads it in overlapping windows.
+A word's tag is that of its first token. `truncation` drops the end of a long sentence; regard reads it in
+overlapping windows.
 """

@@ -1,4 +1,4 @@
-"""Import: a folder of Hugging Face as one of ours: a translator, a GPT-2, a BERT with its head or without."""
+"""Import of Hugging Face folders: a translator, a GPT-2, or a BERT with or without its head."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from regard.config import first_fault
 from regard.errors import CheckpointError, RunError, quoted, shown
-from regard.interop import bert, foreign, gpt2
-from regard.interop.encoder import of_bert
+from regard.interop import bert, gpt2, import_seq2seq
+from regard.interop.encoder import from_bert
 from regard.interop.tensors import WEIGHTS
 from regard.models import AnswererConfig, BertPretrainingConfig, ClassifierConfig, ModelConfig, TaggerConfig
 from regard.models.outline import outline, places
@@ -32,7 +32,7 @@ from regard.tasks import (
 from regard.training.checkpoint import fill
 
 SEPARATORS = (",", ";", "|", "||")
-BERTS: dict[str, Any] = {
+TASK_CONFIGS: dict[str, Any] = {
     "classify": ClassifyConfig,
     "classify_pair": ClassifyPairConfig,
     "multilabel": MultilabelConfig,
@@ -43,79 +43,82 @@ BERTS: dict[str, Any] = {
 
 
 def import_folder(folder: Path, out: Path, tell: Callable[[str], None] = lambda remark: None) -> str | None:
-    """Its kind of task if it answers by itself; None if it is an encoder that something can begin with.
+    """Import a folder; returns its task, or None if it is an encoder without a usable head.
 
-    `tell` hears what is odd about the folder, though it can be read.
+    `tell` is called with remarks about a folder that is odd but readable.
     """
     if out.exists() or out.is_symlink():
         raise RunError(f"{out}: already exists; choose another")
     path = folder / "config.json"
     if not path.is_file():
-        raise RunError(f"{folder}: not a folder of Hugging Face, which has a config.json; give the right one")
-    told = read_json(path)
-    if "format_version" in told:
-        raise RunError(f"{folder}: is one of regard's already; use it as it is")
-    model_type = told.get("model_type")
+        raise RunError(f"{folder}: not a Hugging Face folder, as it has no config.json; give another folder")
+    content = read_json(path)
+    if "format_version" in content:
+        raise RunError(f"{folder}: already a folder of regard; use it as it is")
+    model_type = content.get("model_type")
     if model_type == gpt2.MODEL_TYPE:
         gpt = gpt2.read(folder)
         _save_gpt(path, gpt, out)
-        _tell_rows(folder, gpt, tell)
+        _report_spare_rows(folder, gpt, tell)
         return LanguageModel.kind
     if model_type != bert.MODEL_TYPE:
-        return foreign.import_folder(folder, out)
-    found = bert.read(folder)
-    if found.task is None:
-        of_bert(folder, found).save(out)
+        return import_seq2seq.import_folder(folder, out)
+    hf_bert = bert.read(folder)
+    if hf_bert.task is None:
+        from_bert(folder, hf_bert).save(out)
     else:
-        _save_bert(path, found, found.task, out)
-    _tell_rows(folder, found, tell)
-    return found.task
+        _save_bert(path, hf_bert, hf_bert.task, out)
+    _report_spare_rows(folder, hf_bert, tell)
+    return hf_bert.task
 
 
-def _tell_rows(folder: Path, found: bert.Folder | gpt2.Folder, tell: Callable[[str], None]) -> None:
-    if spare := found.n_rows - len(found.tokenizer):
+def _report_spare_rows(
+    folder: Path, hf_folder: bert.BertFolder | gpt2.GPT2Folder, tell: Callable[[str], None]
+) -> None:
+    if spare := hf_folder.n_rows - len(hf_folder.tokenizer):
         tell(
-            f"{folder}: {spare:,} of {found.n_rows:,} rows of the model have no piece in the vocabulary and "
-            "are left out; if they are many, is the vocabulary truncated?"
+            f"{folder}: {spare:,} of {hf_folder.n_rows:,} rows of the embeddings have no token in the "
+            "vocabulary and are left out; if they are many, is the vocabulary truncated?"
         )
 
 
-def _save_bert(path: Path, found: bert.Folder, kind: str, out: Path) -> None:
+def _save_bert(path: Path, hf_bert: bert.BertFolder, kind: str, out: Path) -> None:
     try:
-        config = _config(found, kind)
-        room = places(config)
-        assert room is not None, "a BERT's positions end"
-        usual: dict[str, Any] = {"max_length": min(found.max_length, room - 1, bert.USUAL_LENGTH)}
+        config = _config(hf_bert, kind)
+        limit = places(config)
+        assert limit is not None, "a BERT's positions end"
+        default: dict[str, Any] = {"max_length": min(hf_bert.max_length, limit - 1, bert.DEFAULT_LENGTH)}
         if kind == "multilabel":
-            usual |= {"separator": _separator(found.labels)}
-        task_config = BERTS[kind].model_validate(found.told.get("regard_task") or usual)
+            default |= {"separator": _separator(hf_bert.labels)}
+        task_config = TASK_CONFIGS[kind].model_validate(hf_bert.content.get("regard_task") or default)
     except ValidationError as error:
         raise _damaged(path, error) from None
-    if task_config.max_length >= room:
+    if task_config.max_length >= limit:
         raise CheckpointError(
-            f"{path}: max_position_embeddings is {found.config.max_positions}, but texts may have "
-            f"{task_config.max_length} pieces and their marks"
+            f"{path}: max_position_embeddings is {hf_bert.config.max_positions}, but texts may have "
+            f"{task_config.max_length} tokens plus special tokens"
         )
-    task = _task(path, found, kind, task_config)
+    task = _task(path, hf_bert, kind, task_config)
     model = outline(config, task.dims).to_empty(device="cpu")
-    own = model.state_dict().keys()
-    fill(model, {name: it for name, it in found.tensors.items() if name in own}, str(path.with_name(WEIGHTS)))
+    names = model.state_dict().keys()
+    tensors = {name: tensor for name, tensor in hf_bert.tensors.items() if name in names}
+    fill(model, tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, config, {})
 
 
 def _separator(labels: Sequence[str]) -> str:
-    """What no label holds can stand between them."""
-    known = [one for one in SEPARATORS if not any(one in label for label in labels)]
-    return known[0] if known else SEPARATORS[0]
+    """Choose a separator that no label contains, if there is one."""
+    usable = [each for each in SEPARATORS if not any(each in label for label in labels)]
+    return usable[0] if usable else SEPARATORS[0]
 
 
-def _config(found: bert.Folder, kind: str) -> ModelConfig:
+def _config(hf_bert: bert.BertFolder, kind: str) -> ModelConfig:
     if kind == "pretrain":
-        return BertPretrainingConfig(encoder=found.config)
-    told = found.told.get("classifier_dropout")
+        return BertPretrainingConfig(encoder=hf_bert.config)
+    dropout = hf_bert.content.get("classifier_dropout")
     common: dict[str, Any] = {
-        "encoder": found.config,
-        "dropout": found.config.dropout if told is None else told,
+        "encoder": hf_bert.config,
+        "dropout": hf_bert.config.dropout if dropout is None else dropout,
     }
     if kind == "answer":
         return AnswererConfig(**common)
@@ -124,67 +127,67 @@ def _config(found: bert.Folder, kind: str) -> ModelConfig:
     )
 
 
-def _task(path: Path, found: bert.Folder, kind: str, config: Any) -> AnyTask:
+def _task(path: Path, hf_bert: bert.BertFolder, kind: str, config: Any) -> AnyTask:
     if kind == "answer":
-        may_be_none = found.told.get(bert.MAY_BE_NONE)
+        may_be_none = hf_bert.content.get(bert.MAY_BE_NONE)
         if not isinstance(may_be_none, bool):
             raise CheckpointError(
                 f"{path}: {bert.MAY_BE_NONE} is {may_be_none!r}, it should be true or false"
             )
-        return Answer(config, found.tokenizer, may_be_none=may_be_none)
+        return Answer(config, hf_bert.tokenizer, may_be_none=may_be_none)
     if kind == "pretrain":
-        return Pretrain(config, found.tokenizer)
-    labels = found.labels
-    problem = found.told.get("problem_type") or bert.ONE_LABEL
-    known = problem in (bert.ONE_LABEL, bert.SEVERAL_LABELS)
-    if not known or len(labels) < 2:
+        return Pretrain(config, hf_bert.tokenizer)
+    labels = hf_bert.labels
+    problem = hf_bert.content.get("problem_type") or bert.ONE_LABEL
+    is_supported = problem in (bert.ONE_LABEL, bert.SEVERAL_LABELS)
+    if not is_supported or len(labels) < 2:
         raise CheckpointError(
-            f"{path}: a {problem} with {len(labels)} outputs; regard's models choose among two labels or "
-            "more (its encoder can still be used with model.init_from)"
+            f"{path}: a {problem} with {len(labels)} outputs, but regard's classifiers have two labels or "
+            "more; use its encoder with model.init_from"
         )
-    _refuse_unnamed(path, found.told.get("id2label"), labels)
+    _require_names(path, hf_bert.content.get("id2label"), labels)
     if kind == "tag":
         split: Any = "signs" if config.split == "auto" else config.split
-        return Tag(config, found.tokenizer, labels, split)
-    task: AnyTask = TASKS[kind](config, found.tokenizer, labels)  # type: ignore[call-arg]
+        return Tag(config, hf_bert.tokenizer, labels, split)
+    task: AnyTask = TASKS[kind](config, hf_bert.tokenizer, labels)  # type: ignore[call-arg]
     return task
 
 
-def _refuse_unnamed(path: Path, names: Any, labels: Sequence[str]) -> None:
-    """Every output has a name of its own."""
+def _require_names(path: Path, names: Any, labels: Sequence[str]) -> None:
+    """Raise CheckpointError unless every output has a name of its own."""
     if names is not None and (not isinstance(names, dict) or {*names} != {*map(str, range(len(labels)))}):
         raise CheckpointError(
             f"{path}: id2label is {shown(names)}, but the model has {len(labels)} outputs; name each of "
             f"them, from 0 to {len(labels) - 1}"
         )
     seen: set[str] = set()
-    for place, label in enumerate(labels):
+    for number, label in enumerate(labels):
         if not label or label in seen:
             raise CheckpointError(
-                f"{path}: the label of output {place} is {quoted(label)}, which "
-                f"{'another has too' if label else 'is no name'}; give each its own in id2label"
+                f"{path}: the label of output {number} is {quoted(label)}, which "
+                f"{'another output has too' if label else 'is not a name'}; give each its own in id2label"
             )
         seen.add(label)
 
 
-def _save_gpt(path: Path, found: gpt2.Folder, out: Path) -> None:
-    """A prompt is continued as it stands, as transformers does, unless regard has written otherwise."""
-    most = found.config.max_positions - 1
+def _save_gpt(path: Path, hf_gpt2: gpt2.GPT2Folder, out: Path) -> None:
+    """Save a GPT-2; unless regard exported it, it continues prompts as they are, as transformers does."""
+    limit = hf_gpt2.config.max_positions - 1
     try:
         task_config = LanguageModelConfig.model_validate(
-            found.told.get("regard_task") or {"max_length": most, "documents": "files"}
+            hf_gpt2.content.get("regard_task") or {"max_length": limit, "documents": "files"}
         )
     except ValidationError as error:
         raise _damaged(path, error) from None
-    if task_config.max_length > most:
+    if task_config.max_length > limit:
         raise CheckpointError(
-            f"{path}: n_positions is {found.config.max_positions}, but texts may have "
-            f"{task_config.max_length} pieces and an end"
+            f"{path}: n_positions is {hf_gpt2.config.max_positions}, but texts may have "
+            f"{task_config.max_length} tokens and EOS"
         )
-    task = LanguageModel(task_config, found.tokenizer)
-    model = outline(found.config, task.dims).to_empty(device="cpu")
-    fill(model, found.tensors, str(path.with_name(WEIGHTS)))
-    save_model(out, task, task_config, model, found.config, {})
+    task = LanguageModel(task_config, hf_gpt2.tokenizer)
+    model = outline(hf_gpt2.config, task.dims).to_empty(device="cpu")
+    fill(model, hf_gpt2.tensors, str(path.with_name(WEIGHTS)))
+    save_model(out, task, task_config, model, hf_gpt2.config, {})
 
 
 def _damaged(path: Path, error: ValidationError) -> CheckpointError:

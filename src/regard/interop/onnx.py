@@ -1,8 +1,8 @@
-"""Graphs that onnxruntime runs with nothing beside it but a tokenizer (`regard[onnx]`).
+"""Graphs that onnxruntime runs with nothing but a tokenizer beside it (`regard[onnx]`).
 
-A translator is two of them (onnx_translator.py); what answers at once is one, model.onnx. Batch and lengths
-are free. Attention is exported as it is computed when somebody looks at it, in plain operators: those are the
-same for every score, mask, position and number of heads.
+A translator is two of them (onnx_translator.py); other models are one, model.onnx. Batch size and lengths are
+dynamic. Attention is exported as a tap computes it, in plain operators, which are the same for every score,
+mask, position and number of heads.
 """
 
 import logging
@@ -23,32 +23,32 @@ from regard.text.tokenizer import EOS, PAD
 
 OPSET = 18
 LARGE = 1_500_000_000
-"""Bytes of weights above which they lie beside the graph: a file of this format ends at 2 GB."""
+"""Bytes of weights above which they go into a second file: the format ends at 2 GB."""
 SETTINGS = "regard.json"
 MODEL = "model.onnx"
 INPUTS = ("tokens", "lengths", "segments")
 
 
 def write_reader(folder: Path, graph: nn.Module, outputs: list[str], *, pairs: bool = False) -> None:
-    """model.onnx: `tokens` and `lengths` and, where two texts are read together, `segments` → `outputs`.
+    """Write model.onnx: `tokens`, `lengths` and, for pairs of texts, `segments` → `outputs`.
 
-    The segments stand there even for an encoder that does not tell texts apart.
+    Pairs always have `segments`, even for an encoder without segment embeddings.
     """
     from torch.export import Dim  # takes a second, and most users never export
 
     batch, length = Dim("batch"), Dim("length")
     tokens_BT, lengths_B = torch.full((3, 5), EOS), torch.tensor([5, 4, 2])
     arguments = (tokens_BT, lengths_B, torch.zeros_like(tokens_BT))
-    free = ({0: batch, 1: length}, {0: batch}, {0: batch, 1: length})
+    dynamic = ({0: batch, 1: length}, {0: batch}, {0: batch, 1: length})
     n = len(INPUTS) if pairs else len(INPUTS) - 1
-    write_graph(folder / MODEL, graph, arguments[:n], free[:n], list(INPUTS[:n]), outputs)
+    write_graph(folder / MODEL, graph, arguments[:n], dynamic[:n], list(INPUTS[:n]), outputs)
 
 
 def write_graph(
     path: Path,
     graph: nn.Module,
     arguments: tuple[Any, ...],
-    free: tuple[Any, ...],
+    dynamic_shapes: tuple[Any, ...],
     inputs: list[str],
     outputs: list[str],
 ) -> None:
@@ -57,14 +57,14 @@ def write_graph(
     except ImportError:
         raise _missing() from None
     n_bytes = sum(tensor.numel() * tensor.element_size() for tensor in graph.state_dict().values())
-    with _quietly(), torch.no_grad(), tapped(graph, lambda site: _as_it_is):
+    with _quietly(), torch.no_grad(), tapped(graph, lambda site: _unchanged):
         torch.onnx.export(
             graph,
             arguments,
             path,
             input_names=inputs,
             output_names=outputs,
-            dynamic_shapes=free,
+            dynamic_shapes=dynamic_shapes,
             opset_version=OPSET,
             external_data=n_bytes > LARGE,
             dynamo=True,
@@ -74,7 +74,7 @@ def write_graph(
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """What the exporter says is about torch, not about the model."""
+    """Silence the exporter, whose warnings are about torch and not about the model."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -86,7 +86,7 @@ def _quietly() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _as_it_is(weights_BHQK: Tensor, v_BHKW: Tensor) -> Tensor:
+def _unchanged(weights_BHQK: Tensor, v_BHKW: Tensor) -> Tensor:
     return weights_BHQK
 
 
@@ -97,23 +97,23 @@ def _missing() -> RunError:
 
 
 class Reader:
-    """model.onnx as onnxruntime loads it."""
+    """A model.onnx loaded by onnxruntime."""
 
     def __init__(self, folder: Path) -> None:
         self.session, self.name = session(folder / MODEL), runtime_name()
         self.reads_pairs = len(self.session.get_inputs()) == len(INPUTS)
 
-    def __call__(self, *given: Ints) -> list[Floats]:
-        """tokens_BT, lengths_B and, where it reads two texts, segments_BT."""
-        found: list[Floats] = self.session.run(None, dict(zip(INPUTS, given, strict=False)))
-        return found
+    def __call__(self, *inputs: Ints) -> list[Floats]:
+        """Run the graph on tokens_BT, lengths_B and, for pairs of texts, segments_BT."""
+        outputs: list[Floats] = self.session.run(None, dict(zip(INPUTS, inputs, strict=False)))
+        return outputs
 
 
-def padded(rows: Sequence[Sequence[int]]) -> Ints:
-    filled_BT = np.full((len(rows), max(map(len, rows))), PAD)
-    for filled, row in zip(filled_BT, rows, strict=True):
-        filled[: len(row)] = row
-    return filled_BT
+def pad(rows: Sequence[Sequence[int]]) -> Ints:
+    tokens_BT = np.full((len(rows), max(map(len, rows))), PAD)
+    for tokens_T, row in zip(tokens_BT, rows, strict=True):
+        tokens_T[: len(row)] = row
+    return tokens_BT
 
 
 def session(path: Path) -> Any:

@@ -1,7 +1,7 @@
-"""A model that gives labels as a graph for onnxruntime: of a text, of two, of a sentence with two entities.
+"""Export of a classifier as a graph for onnxruntime: of one text, of two, or of two entities in a sentence.
 
-Texts are made tokens by tokenizer.json alone, which cuts them too. Where entities are marked it is given the
-text without the marks; their ids, which no text can spell, are put among the others (tasks/entities.py).
+tokenizer.json alone tokenizes and truncates the texts. Where entities are marked, it gets the text without
+the marks, and their ids, which no text can spell, are inserted between the tokens (tasks/entities.py).
 """
 
 import json
@@ -14,8 +14,8 @@ from torch import nn
 
 from regard.files.row import Asked
 from regard.interop.graphs import exportable
-from regard.interop.labelling import Side
-from regard.interop.onnx import SETTINGS, Reader, padded, write_reader
+from regard.interop.label_parity import LabelEngine
+from regard.interop.onnx import SETTINGS, Reader, pad, write_reader
 from regard.interop.parity import Floats
 from regard.interop.tokens import open_tokenizers, write_tokenizer
 from regard.runs.store import write_json
@@ -29,8 +29,8 @@ LABELS = "labels.json"
 
 def write(task: Classify | Multilabel, model: nn.Module, folder: Path) -> None:
     write_reader(folder, exportable(model), ["logits"], pairs=isinstance(task, ClassifyPair))
-    most = None if isinstance(task, Relation) else task.config.max_length
-    write_tokenizer(task.tokenizer, folder, most)
+    max_tokens = None if isinstance(task, Relation) else task.config.max_length
+    write_tokenizer(task.tokenizer, folder, max_tokens)
     write_json(folder / LABELS, list(task.labels))
     if settings := _settings(task):
         write_json(folder / SETTINGS, settings)
@@ -38,7 +38,7 @@ def write(task: Classify | Multilabel, model: nn.Module, folder: Path) -> None:
 
 
 def _settings(task: Classify | Multilabel) -> dict[str, Any]:
-    """What else must be known to ask it, or to read what it says."""
+    """Content of regard.json: what else a caller must know."""
     if isinstance(task, Multilabel):
         return {"threshold": task.config.threshold, "separator": task.config.separator}
     if isinstance(task, Relation):
@@ -57,68 +57,72 @@ class _Batch(NamedTuple):
     segments: list[list[int]]
 
 
-def there(folder: Path) -> Side[Any]:
-    """The folder as onnxruntime and tokenizers load it."""
+def load_engine(folder: Path) -> LabelEngine[Any]:
+    """Load the folder with onnxruntime and tokenizers."""
     reader = Reader(folder)
     path = folder / SETTINGS
-    told = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    read = _Sentences(folder, told) if "marks" in told else _Texts(folder)
+    settings = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    encode = _MarkedEncoder(folder, settings) if "marks" in settings else _TextEncoder(folder)
 
-    def logits(asked: Sequence[Any]) -> Floats:
-        rows, segments = read(asked)
-        given = (padded(rows), np.array([len(row) for row in rows]))
-        (logits_BC,) = reader(*given, padded(segments)) if reader.reads_pairs else reader(*given)
+    def logits(inputs: Sequence[Any]) -> Floats:
+        rows, segments = encode(inputs)
+        arrays = (pad(rows), np.array([len(row) for row in rows]))
+        (logits_BC,) = reader(*arrays, pad(segments)) if reader.reads_pairs else reader(*arrays)
         return logits_BC
 
     labels = json.loads((folder / LABELS).read_text("utf-8"))
-    return Side(reader.name, labels, told.get("threshold"), logits)
+    return LabelEngine(reader.name, labels, settings.get("threshold"), logits)
 
 
-class _Texts:
+class _TextEncoder:
+    """Tokens of texts, or of pairs of texts."""
+
     def __init__(self, folder: Path) -> None:
         self.tokenizer, _ = open_tokenizers(folder)
 
-    def __call__(self, asked: Sequence[Asked]) -> _Batch:
-        given = [one if isinstance(one, str) else (one["text"], one["second"]) for one in asked]
-        found = self.tokenizer.encode_batch(given)
-        return _Batch([each.ids for each in found], [each.type_ids for each in found])
+    def __call__(self, inputs: Sequence[Asked]) -> _Batch:
+        texts = [text if isinstance(text, str) else (text["text"], text["second"]) for text in inputs]
+        encodings = self.tokenizer.encode_batch(texts)
+        return _Batch([each.ids for each in encodings], [each.type_ids for each in encodings])
 
 
-class _Sentences:
-    def __init__(self, folder: Path, told: dict[str, Any]) -> None:
+class _MarkedEncoder:
+    """Tokens of sentences in which two entities are marked."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
         inner, _ = open_tokenizers(folder)
-        self.tokenizer, self.told = Tokenizer(inner), told
+        self.tokenizer, self.settings = Tokenizer(inner), settings
 
-    def __call__(self, asked: Sequence[str]) -> _Batch:
-        rows = [[*self.told["before"], *self._pieces(text), self.told["after"]] for text in asked]
+    def __call__(self, inputs: Sequence[str]) -> _Batch:
+        rows = [[*self.settings["before"], *self._ids(text), self.settings["after"]] for text in inputs]
         return _Batch(rows, [])
 
-    def _pieces(self, text: str) -> list[int]:
-        first, most = self.told["marks"][MARKS[0]], self.told["most"]
-        return placed(read_marked(text, "input"), self.tokenizer.encode, first, most).ids
+    def _ids(self, text: str) -> list[int]:
+        first, max_tokens = self.settings["marks"][MARKS[0]], self.settings["most"]
+        return placed(read_marked(text, "input"), self.tokenizer.encode, first, max_tokens).ids
 
 
-_TITLE = "# {what} for ONNX Runtime, trained and exported with regard\n\n"
-_TEXT = """model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and gives `logits`, one for
-each of labels.json. tokenizer.json makes tokens of a text, cuts a long one and adds its marks.
+_TITLE = "# {model} for ONNX Runtime, trained and exported with regard\n\n"
+_TEXT = """model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and returns `logits`, one
+for each label in labels.json. tokenizer.json tokenizes a text, truncates it and adds its special tokens.
 """
 _SEVERAL = """
 A text has every label whose probability, 1 / (1 + exp(-logit)), is at least `threshold` of regard.json.
 """
 _PAIR = """model.onnx takes `tokens` (batch × length, padded with 0), `lengths` and `segments` (0 for the
-first text, 1 for the second) and gives `logits`, one for each of labels.json. tokenizer.json makes tokens and
-segments of two texts (`ids` and `type_ids` of `encode(text, second)`), cuts the longer one and adds their
-marks.
+first text, 1 for the second) and returns `logits`, one for each label in labels.json. tokenizer.json makes
+tokens and segments of two texts (`ids` and `type_ids` of `encode(text, second)`), truncates the longer one
+and adds the special tokens.
 """
-_MARKED = """model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and gives `logits`, one
-for each of labels.json. tokenizer.json makes tokens of what stands before, in, between and after the marks,
-each by itself, with `encode(text, add_special_tokens=False)`; spaces alone have none. Between them stand the
-ids that regard.json has for the `marks`. `before` stands before them all, `after` after them. Of a sentence
-with more than `most` pieces and marks read what is near the entities.
+_MARKED = """model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and returns `logits`, one
+for each label in labels.json. Tokenize the text before, inside, between and after the entity marks
+separately with tokenizer.json and `encode(text, add_special_tokens=False)`; a part of spaces only has no
+tokens. Join the parts with the ids of the `marks` in regard.json, and put `before` in front and `after` at
+the end. Of a sentence with more than `most` tokens, marks included, keep what is near the entities.
 """
 CARDS = {
-    "classify": _TITLE.format(what="A classifier") + _TEXT,
-    "classify_pair": _TITLE.format(what="A classifier of pairs") + _PAIR,
-    "multilabel": _TITLE.format(what="A classifier of several labels") + _TEXT + _SEVERAL,
-    "relation": _TITLE.format(what="A relater") + _MARKED,
+    "classify": _TITLE.format(model="A classifier") + _TEXT,
+    "classify_pair": _TITLE.format(model="A classifier of text pairs") + _PAIR,
+    "multilabel": _TITLE.format(model="A multilabel classifier") + _TEXT + _SEVERAL,
+    "relation": _TITLE.format(model="A relation classifier") + _MARKED,
 }

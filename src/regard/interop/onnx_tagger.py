@@ -1,7 +1,7 @@
-"""A tagger as a graph for onnxruntime: scores of all tags at every piece; tags.json says the rest.
+"""Export of a tagger as a graph for onnxruntime: scores of all tags at every token; tags.json has the rest.
 
-A word is its first piece. With a CRF, tags.json has what beginning, steps and ending score, so that whoever
-runs the graph finds the best tags with a few lines of numpy (examples/onnx_tag.py).
+A word's scores are those of its first token. With a CRF, tags.json has the scores of first tags, transitions
+and last tags, so that a few lines of numpy find the best tags (examples/onnx_tag.py).
 """
 
 import json
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.interop.graphs import exportable
 from regard.interop.onnx import Reader, write_reader
 from regard.interop.parity import Floats, Ints
-from regard.interop.tagging import Chain, There
+from regard.interop.tag_parity import CRFScores, ExportedTagEngine
 from regard.interop.tokens import open_tokenizers, write_tokenizer
 from regard.models import Tagger
 from regard.runs.store import write_json
@@ -39,7 +39,7 @@ def write(task: Tag, model: Tagger, folder: Path) -> None:
     write_reader(folder, exportable(_Scores(model)), ["scores"])
     write_tokenizer(task.tokenizer, folder, None)
     marks = task.tokenizer.marks
-    told = {
+    settings = {
         "tags": list(task.names),
         "split": task.split,
         "before": list(marks.begin),
@@ -48,46 +48,46 @@ def write(task: Tag, model: Tagger, folder: Path) -> None:
         "most": task.config.max_length,
         "crf": _crf(model),
     }
-    write_json(folder / TAGS, told)
+    write_json(folder / TAGS, settings)
     (folder / "README.md").write_text(CARD, "utf-8")
 
 
 def _crf(model: Tagger) -> dict[str, Any] | None:
-    """−∞ is written as null."""
+    """Scores of the CRF; −∞ is written as null."""
     if model.crf is None:
         return None
     weights = (weight.detach().cpu().float().tolist() for weight in model.crf.weights())
     return dict(zip(("begin", "step", "end"), weights, strict=True))
 
 
-def there(task: Tag, folder: Path) -> There:
-    """The folder as onnxruntime and tokenizers load it."""
+def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
+    """Load the folder with onnxruntime and tokenizers."""
     reader, (tokenizer, _) = Reader(folder), open_tokenizers(folder)
-    told = json.loads((folder / TAGS).read_text("utf-8"))
+    settings = json.loads((folder / TAGS).read_text("utf-8"))
 
-    def pieces(words: list[str]) -> list[list[int]]:
-        return [found.ids for found in tokenizer.encode_batch(words, add_special_tokens=False)]
+    def word_ids(words: list[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in tokenizer.encode_batch(words, add_special_tokens=False)]
 
     def read(tokens_RT: Ints, lengths_R: Ints) -> Floats:
         return reader(tokens_RT, lengths_R)[0]
 
-    marks = Marks(tuple(told["before"]), told["after"], told["unknown"], frozenset())
-    chain = Chain.of(told["crf"])
-    return There(reader.name, told["tags"], chain, marks, told["most"], task.words, pieces, read)
+    marks = Marks(tuple(settings["before"]), settings["after"], settings["unknown"], frozenset())
+    tags, crf, max_tokens = settings["tags"], CRFScores.of(settings["crf"]), settings["most"]
+    return ExportedTagEngine(reader.name, tags, crf, marks, max_tokens, task.words, word_ids, read)
 
 
 CARD = """# A tagger for ONNX Runtime, trained and exported with regard
 
-model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and gives `scores` (batch × length ×
-tags), in the order of `tags` in tags.json. tokenizer.json makes tokens of each word by itself, with
-`encode(word, add_special_tokens=False)`; one that it makes nothing of is `unknown`. `before` stands before
-the sentence, `after` after it. The scores of a word are those of its first piece.
+model.onnx takes `tokens` (batch × length, padded with 0) and `lengths` and returns `scores` (batch × length ×
+tags), in the order of `tags` in tags.json. Tokenize each word separately with tokenizer.json and
+`encode(word, add_special_tokens=False)`; a word without tokens becomes `unknown`. Put `before` in front of
+the sentence and `after` at its end. The scores of a word are those of its first token.
 
-Where `crf` is null, the tag with the largest score is the word's. Else the best tags of a sentence are those
-whose scores, `begin` of the first, `step` from each to the next and `end` of the last have the largest sum;
-null is −∞, which forbids.
+If `crf` is null, each word gets the tag with its largest score. Otherwise the best tag sequence is the one
+with the largest sum of the words' scores, `begin` of the first tag, `step` from each tag to the next and
+`end` of the last tag; null is −∞, which forbids.
 
-The model was made for sentences of up to `most` pieces, and words of up to half as many; regard reads longer
-sentences in overlapping windows. It makes words of a text by `split`: characters; words with every sign by
-itself (signs); or what stands between spaces.
+The model expects sentences of up to `most` tokens, and words of up to half as many; regard reads longer
+sentences in overlapping windows. `split` says how it splits a text into words: into characters; into words
+and punctuation (signs); or at spaces.
 """

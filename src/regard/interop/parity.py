@@ -1,8 +1,8 @@
-"""The proof of an export: both engines are asked the same, and each says how likely our answers are.
+"""Parity check of an export: both engines answer the same inputs, and both score our answers.
 
-What is compared is what both can be asked for: beams of the run's width that rank by probability alone, since
-every engine has a length penalty of its own. Where an answer was cut off at the longest length it is left out
-of the share, as each engine cuts in its own way; the probability of ours counts all the same.
+Both sides search with a beam of the run's width ranked by probability alone, since every engine has a length
+penalty of its own. An answer truncated at the maximum length does not count towards the share of identical
+answers, as each engine truncates in its own way; its log-probabilities are compared all the same.
 """
 
 import time
@@ -19,59 +19,59 @@ from regard.data.batching import sorted_batches
 from regard.errors import RunError
 
 TOLERANCE = 1e-3
-"""Of a log-probability; summing in another order has made 2e-5 at most."""
-LEAST_ALIKE = 0.99
-"""Of the answers: near ties may fall the other way."""
-ENOUGH = 200
-"""Inputs that are asked for."""
+"""Largest difference of a log-probability; a different order of summation has caused 2e-5 at most."""
+MIN_IDENTICAL = 0.99
+"""Share of answers that must be identical; near ties may fall the other way."""
+RECOMMENDED_INPUTS = 200
 BATCH_TOKENS, BATCH_ROWS = 4096, 64
 
 Tick = Callable[[int], None]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 A = TypeVar("A")
-"""What is asked: a text, or a mapping where several are read together."""
+"""An input: a text, or a mapping where several texts are read together."""
 A_contra = TypeVar("A_contra", contravariant=True)
 
 
 class Answer(NamedTuple):
     text: str
     ids: tuple[int, ...]
-    cut: bool = False
-    """It did not end by itself."""
+    truncated: bool = False
+    """Whether it reached the maximum length instead of ending by itself."""
 
 
 class Engine(Protocol[A_contra]):
-    """Who answers; both sides are one."""
+    """One side of a parity check."""
 
     @property
     def name(self) -> str: ...
 
-    def answer(self, asked: Sequence[A_contra], /) -> list[Answer]: ...
+    def answer(self, inputs: Sequence[A_contra], /) -> list[Answer]: ...
 
-    def score(self, asked: Sequence[A_contra], answers: Sequence[Answer], /) -> list[list[float]]:
-        """The log-probabilities of what an answer consists of, its end included; of a label, all labels'."""
+    def score(self, inputs: Sequence[A_contra], answers: Sequence[Answer], /) -> list[list[float]]:
+        """Log-probabilities of each answer's tokens, EOS included; a classifier gives those of all labels."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What an export is worth."""
+    """Result of an export: how closely the other engine agrees, and how fast it is."""
 
     folder: Path
     engine: str
     n_inputs: int
     n_compared: int
-    """Inputs whose answers ended by themselves on both sides."""
+    """Inputs whose answers are complete on both sides."""
     identical: float
-    """The share of these answers that are the same to the letter; 1 if there are none."""
+    """Share of the complete answers that are identical; 1 if there are none."""
     difference: float
-    """The largest one, of any log-probability."""
-    speed_here: float
-    speed_there: float
-    """Texts a second."""
+    """Largest difference of any log-probability."""
+    our_speed: float
+    """Texts per second in regard."""
+    their_speed: float
+    """Texts per second in the other engine."""
     n_bytes: int
     bleu: tuple[float, float] | None = None
-    """Here and there, where rounding is wanted (int8) and references are known."""
+    """BLEU of ours and theirs, for int8 with known references."""
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Report:
             "compared": self.n_compared,
             "identical": round(self.identical, 4) if self.n_compared else None,
             "max_difference": self.difference,
-            "texts_per_second": {"here": round(self.speed_here, 1), "there": round(self.speed_there, 1)},
+            "texts_per_second": {"here": round(self.our_speed, 1), "there": round(self.their_speed, 1)},
             "bytes": self.n_bytes,
             "bleu": None if self.bleu is None else dict(zip(("here", "there"), self.bleu, strict=True)),
             "notes": list(self.notes),
@@ -91,58 +91,64 @@ class Report:
 
 @dataclass(frozen=True)
 class Comparison:
-    n_whole: int
-    """Answers that ended by themselves."""
+    n_complete: int
+    """Pairs of answers of which neither is truncated."""
     identical: float
-    """Of these; 1 if there are none."""
+    """Share of the complete pairs whose answers are identical; 1 if there are none."""
     difference: float
-    speed_here: float
-    speed_there: float
-    answers_here: list[Answer]
-    answers_there: list[Answer]
+    our_speed: float
+    their_speed: float
+    our_answers: list[Answer]
+    their_answers: list[Answer]
 
 
 def compare(
-    here: Engine[A], there: Engine[A], asked: Sequence[A], sizes: Sequence[int], tick: Tick
+    ours: Engine[A], theirs: Engine[A], inputs: Sequence[A], sizes: Sequence[int], tick: Tick
 ) -> Comparison:
-    """`tick` hears of everything asked three times: answered here, answered there, scored by both."""
+    """Compare two engines; `tick` counts every input three times: for both answers and for scoring."""
     batches = sorted_batches([(size,) for size in sizes], BATCH_TOKENS, BATCH_ROWS)
-    ours, speed_here = _answered(here, asked, batches, tick)
-    theirs, speed_there = _answered(there, asked, batches, tick)
+    our_answers, our_speed = _timed_answers(ours, inputs, batches, tick)
+    their_answers, their_speed = _timed_answers(theirs, inputs, batches, tick)
     difference = 0.0
     for batch in batches:
-        own, said = [asked[i] for i in batch], [ours[i] for i in batch]
-        told = zip(here.score(own, said), there.score(own, said), strict=True)
-        difference = max(difference, *(_difference(*pair) for pair in told))
+        batch_inputs, batch_answers = [inputs[i] for i in batch], [our_answers[i] for i in batch]
+        scores = zip(
+            ours.score(batch_inputs, batch_answers), theirs.score(batch_inputs, batch_answers), strict=True
+        )
+        difference = max(difference, *(_difference(*pair) for pair in scores))
         tick(len(batch))
-    whole = [pair for pair in zip(ours, theirs, strict=True) if not any(answer.cut for answer in pair)]
-    identical = sum(a == b for a, b in whole) / len(whole) if whole else 1.0
-    return Comparison(len(whole), identical, difference, speed_here, speed_there, ours, theirs)
+    pairs = zip(our_answers, their_answers, strict=True)
+    complete = [pair for pair in pairs if not any(answer.truncated for answer in pair)]
+    identical = sum(a == b for a, b in complete) / len(complete) if complete else 1.0
+    return Comparison(
+        len(complete), identical, difference, our_speed, their_speed, our_answers, their_answers
+    )
 
 
-def require(found: Comparison, engine: str) -> None:
-    """RunError unless both sides said the same."""
-    if not (found.difference <= TOLERANCE and found.identical >= LEAST_ALIKE):
+def require_parity(comparison: Comparison, engine: str) -> None:
+    """Raise RunError unless both sides agree."""
+    difference, identical = comparison.difference, comparison.identical
+    if not (difference <= TOLERANCE and identical >= MIN_IDENTICAL):
         raise RunError(
-            f"{engine}: what was written does not answer as this model does ({found.identical:.1%} of the "
-            f"answers are the same, at least {LEAST_ALIKE:.0%} must be; log-probabilities differ by up to "
-            f"{found.difference:.2g}, at most {TOLERANCE:g} may be), so it was removed; please report it"
+            f"{engine}: the exported model does not answer as the original does ({identical:.1%} of the "
+            f"answers are identical, at least {MIN_IDENTICAL:.0%} must be; log-probabilities differ by up to "
+            f"{difference:.2g}, at most {TOLERANCE:g} is allowed), so it was removed; please report it"
         )
 
 
-def _answered(
-    engine: Engine[A], asked: Sequence[A], batches: Sequence[Sequence[int]], tick: Tick
+def _timed_answers(
+    engine: Engine[A], inputs: Sequence[A], batches: Sequence[Sequence[int]], tick: Tick
 ) -> tuple[list[Answer], float]:
-    """In the order asked, and how many a second; to warm up, the last batch is answered beforehand too."""
-    engine.answer([asked[i] for i in batches[-1]])
-    found: dict[int, Answer] = {}
+    """Answers in the order of the inputs, and inputs per second; the last batch is run once as a warm-up."""
+    engine.answer([inputs[i] for i in batches[-1]])
+    answers: dict[int, Answer] = {}
     seconds = 0.0
     for batch in batches:
-        begun = time.perf_counter()
-        found |= zip(batch, engine.answer([asked[i] for i in batch]), strict=True)
-        seconds += time.perf_counter() - begun
+        started = time.perf_counter()
+        answers |= zip(batch, engine.answer([inputs[i] for i in batch]), strict=True)
+        seconds += time.perf_counter() - started
         tick(len(batch))
-    return [found[i] for i in range(len(asked))], len(asked) / seconds
+    return [answers[i] for i in range(len(inputs))], len(inputs) / seconds
 
 
 def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
@@ -153,7 +159,7 @@ def _difference(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def log_softmax(logits: Floats) -> Floats:
-    """Over the last axis."""
+    """Log-softmax over the last axis."""
     shifted = logits - logits.max(-1, keepdims=True)
     log_probs: Floats = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
     return log_probs

@@ -1,7 +1,7 @@
-"""Where a model begins: with random weights, or (`model.init_from`) with what was trained before.
+"""Pretrained weights for a new model (`model.init_from`).
 
-That is an encoder under a new head, or all of a language model. Sizes and vocabulary are then those that were
-found: a recipe need not repeat them, and may not contradict.
+They are an encoder under a new head, or a whole language model. Sizes and vocabulary are then the pretrained
+model's: a recipe need not repeat them, and must not contradict them.
 """
 
 from pathlib import Path
@@ -11,87 +11,91 @@ import torch
 from torch import nn
 
 from regard.errors import RecipeError
-from regard.interop.decoder import Decoder, read_decoder
-from regard.interop.encoder import PART, Encoder, read_encoder
+from regard.interop.decoder import PretrainedDecoder, read_decoder
+from regard.interop.encoder import PREFIX, PretrainedEncoder, read_encoder
 from regard.models import BertPretraining, BertPretrainingConfig, EncoderConfig, EncodingConfig, GPTConfig
 from regard.models.height import MARKS
 from regard.recipe import Recipe
 
-Found = Encoder | Decoder
-NO_SETTING = {"kind", "preset", "init_from"}
-"""Of what was found."""
-MAY_DIFFER = (MARKS, "pooling.", "spans.")
-"""What means the same in every model that has it, but not every one has, or has as many of."""
+Pretrained = PretrainedEncoder | PretrainedDecoder
+NOT_SIZES = {"kind", "preset", "init_from"}
+"""Fields of a model config that do not describe the pretrained model."""
+OPTIONAL = (MARKS, "pooling.", "spans.")
+"""Tensors that mean the same in every model, but that a model may lack, or have in another number."""
 
 
-def beginning(recipe: Recipe, base: Path = Path()) -> Found | None:
-    """What the recipe's model begins with, if it is not random."""
+def load_pretrained(recipe: Recipe, base: Path = Path()) -> Pretrained | None:
+    """Load what the recipe's `model.init_from` names, if anything."""
     model = recipe.model
     if not isinstance(model, EncodingConfig | GPTConfig) or model.init_from is None:
         return None
     return (read_decoder if isinstance(model, GPTConfig) else read_encoder)(base / model.init_from)
 
 
-def settled(recipe: Recipe, begins: Found | None) -> Recipe:
-    """The recipe with the sizes that were found; RecipeError if it asks for others."""
-    if begins is None:
+def resolve(recipe: Recipe, pretrained: Pretrained | None) -> Recipe:
+    """Fill in the pretrained model's sizes; RecipeError if the recipe contradicts them."""
+    if pretrained is None:
         return recipe
     if recipe.task.tokenizer != type(recipe.task.tokenizer)():
-        raise RecipeError(f"task.tokenizer: the vocabulary is that of {begins.folder}; leave this out")
-    model, told = recipe.model, recipe.model_dump(mode="json")
+        raise RecipeError(f"task.tokenizer: the vocabulary comes from {pretrained.folder}; leave this out")
+    model, content = recipe.model, recipe.model_dump(mode="json")
     if isinstance(model, GPTConfig):
-        own = _own(model, begins, "model") | {"init_from": model.init_from}
-        told["model"] = begins.config.model_copy(update=own).model_dump(mode="json")
+        changed = _changed_settings(model, pretrained, "model") | {"init_from": model.init_from}
+        content["model"] = pretrained.config.model_copy(update=changed).model_dump(mode="json")
     else:
         assert isinstance(model, EncodingConfig)
-        told["model"]["encoder"] = _agreed(model, begins).model_dump(mode="json")
-    return Recipe.parse(told, str(begins.folder))
+        content["model"]["encoder"] = _resolve_encoder(model, pretrained).model_dump(mode="json")
+    return Recipe.parse(content, str(pretrained.folder))
 
 
-def _agreed(model: EncodingConfig, begins: Found) -> EncoderConfig:
-    asked, found = model.encoder, begins.config
-    assert not isinstance(found, GPTConfig)
-    if isinstance(model, BertPretrainingConfig) and found.kind != asked.kind:
+def _resolve_encoder(model: EncodingConfig, pretrained: Pretrained) -> EncoderConfig:
+    in_recipe, in_folder = model.encoder, pretrained.config
+    assert not isinstance(in_folder, GPTConfig)
+    if isinstance(model, BertPretrainingConfig) and in_folder.kind != in_recipe.kind:
         raise RecipeError(
-            f"model.init_from: the encoder in {begins.folder} is {found.kind!r}, what is pretrained is "
-            f"{asked.kind!r}; begin with a BERT, or without init_from"
+            f"model.init_from: the encoder in {pretrained.folder} is {in_folder.kind!r}, but pretraining "
+            f"needs {in_recipe.kind!r}; give a BERT, or drop init_from"
         )
     if "encoder" not in model.model_fields_set:
-        return found
-    if asked.kind != found.kind:
+        return in_folder
+    if in_recipe.kind != in_folder.kind:
         raise RecipeError(
-            f"model.encoder.kind is {asked.kind!r}, the encoder in {begins.folder} is {found.kind!r}; "
-            "take that, or leave it out"
+            f"model.encoder.kind is {in_recipe.kind!r}, the encoder in {pretrained.folder} is "
+            f"{in_folder.kind!r}; use that, or leave it out"
         )
-    return found.model_copy(update=_own(asked, begins, "model.encoder"))
+    return in_folder.model_copy(update=_changed_settings(in_recipe, pretrained, "model.encoder"))
 
 
-def _own(asked: EncoderConfig | GPTConfig, begins: Found, where: str) -> dict[str, Any]:
-    """What is for the recipe to say: how much is dropped out. All else must be as it was found."""
-    own = {}
-    for name in sorted(asked.model_fields_set - NO_SETTING):
+def _changed_settings(
+    in_recipe: EncoderConfig | GPTConfig, pretrained: Pretrained, where: str
+) -> dict[str, Any]:
+    """Dropout rates that the recipe sets; RecipeError if it sets anything else to another value."""
+    changed = {}
+    for name in sorted(in_recipe.model_fields_set - NOT_SIZES):
         if name.endswith("dropout"):
-            own[name] = getattr(asked, name)
-        elif getattr(asked, name) != getattr(begins.config, name):
-            what = where.removeprefix("model.")
+            changed[name] = getattr(in_recipe, name)
+        elif getattr(in_recipe, name) != getattr(pretrained.config, name):
+            part = where.removeprefix("model.")
             raise RecipeError(
-                f"{where}.{name} is {getattr(asked, name)!r}, the {what} in {begins.folder} has "
-                f"{getattr(begins.config, name)!r}; leave it out"
+                f"{where}.{name} is {getattr(in_recipe, name)!r}, the {part} in {pretrained.folder} has "
+                f"{getattr(pretrained.config, name)!r}; leave it out"
             )
-    return own
+    return changed
 
 
-def begin(model: nn.Module, begins: Found) -> None:
-    """Copy what was trained into a new model: all of a decoder; an encoder, and of its marks and its heads
-    what fits. A pretraining goes on with what told hidden words before. The rest stays random.
+def initialize(model: nn.Module, pretrained: Pretrained) -> None:
+    """Copy pretrained weights into a new model; what they do not cover stays random.
+
+    A decoder is copied whole; of an encoder, the encoder itself and those optional tensors that fit. A
+    pretraining also continues with the heads of the one before.
     """
-    own = model.state_dict()
-    may_differ: tuple[str, ...] = MAY_DIFFER
-    if isinstance(model, BertPretraining) and isinstance(begins, Encoder):
-        may_differ += begins.pretrained
+    tensors = model.state_dict()
+    optional: tuple[str, ...] = OPTIONAL
+    if isinstance(model, BertPretraining) and isinstance(pretrained, PretrainedEncoder):
+        optional += pretrained.pretraining_heads
     with torch.no_grad():
-        for name, tensor in begins.tensors.items():
-            fits = name in own and own[name].shape == tensor.shape
-            needed = isinstance(begins, Decoder) or name.startswith(PART)
-            if fits if name.startswith(may_differ) else needed:
-                own[name].copy_(tensor)
+        for name, tensor in pretrained.tensors.items():
+            fits = name in tensors and tensors[name].shape == tensor.shape
+            required = isinstance(pretrained, PretrainedDecoder) or name.startswith(PREFIX)
+            if fits if name.startswith(optional) else required:
+                tensors[name].copy_(tensor)

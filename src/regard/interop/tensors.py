@@ -1,4 +1,4 @@
-"""Weights from elsewhere: safetensors and nothing else, and no tensor that nobody asked for."""
+"""Reading weights from elsewhere: safetensors only, and no unexpected tensors."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -18,67 +18,67 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A file of which only names and shapes have been read so far."""
+class TensorFile:
+    """An open safetensors file of which only names and shapes have been read so far."""
 
     path: Path
     file: Any
     names: dict[str, str]
-    """Plain ones, and those in the file."""
+    """Normalized names, and the names in the file."""
     shapes: dict[str, Shape]
 
     def tensor(self, name: str) -> Tensor:
-        found: Tensor = self.file.get_tensor(self.names[name])
-        if not found.is_floating_point():
-            kind = str(found.dtype).removeprefix("torch.")
+        tensor: Tensor = self.file.get_tensor(self.names[name])
+        if not tensor.is_floating_point():
+            dtype = str(tensor.dtype).removeprefix("torch.")
             raise CheckpointError(
-                f"{self.path}: tensor {name} holds {kind}; weights are floating-point numbers, save them so"
+                f"{self.path}: tensor {name} is {dtype}, but weights are floating-point; save it as float32"
             )
-        if not torch.isfinite(found.float()).all():
+        if not torch.isfinite(tensor.float()).all():
             raise CheckpointError(
                 f"{self.path}: tensor {name} holds numbers that are not finite; is it damaged?"
             )
-        return found.float()
+        return tensor.float()
 
 
 @contextmanager
-def opened(path: Path, plain: Callable[[str], str]) -> Iterator[Opened]:
-    """`plain` takes off what names differ in from file to file."""
+def open_tensors(path: Path, normalize: Callable[[str], str]) -> Iterator[TensorFile]:
+    """Open a safetensors file; `normalize` removes what tensor names differ in from file to file."""
     if not path.is_file():
         if any(path.parent.glob(f"{path.stem}-*{path.suffix}")):
             raise CheckpointError(
-                f"{path}: missing, the weights are in several files; save them as one "
-                '(save_pretrained(…, max_shard_size="100GB"))'
+                f"{path}: missing, because the weights are split into several files; save them as one with "
+                'save_pretrained(…, max_shard_size="100GB")'
             )
         raise CheckpointError(
-            f"{path}: missing; weights in another format (pickle) are not read, save them as safetensors"
+            f"{path}: missing; other formats (pickle) are not read, save the weights as safetensors"
         )
     try:
         with safe_open(path, "pt") as file:
             stored = file.keys()
-            names = {plain(name): name for name in stored}
+            names = {normalize(name): name for name in stored}
             if len(names) < len(stored):
                 raise CheckpointError(
-                    f"{path}: two tensors have the same name but for a prefix; is it damaged?"
+                    f"{path}: two tensors have the same name except for a prefix; is it damaged?"
                 )
-            shapes = {name: tuple(file.get_slice(own).get_shape()) for name, own in names.items()}
-            yield Opened(path, file, names, shapes)
+            shapes = {name: tuple(file.get_slice(key).get_shape()) for name, key in names.items()}
+            yield TensorFile(path, file, names, shapes)
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: not a readable safetensors file ({error})") from error
 
 
-def refuse_others(file: Opened, needed: Mapping[str, Shape], passed_over: re.Pattern[str]) -> None:
-    """Unless all is there that is needed, as it should be, and no more is."""
-    found = file.shapes
-    wrong = [name for name in needed if found.get(name) != needed[name]]
-    wrong += [name for name in found if name not in needed and not passed_over.fullmatch(name)]
+def check_tensors(file: TensorFile, expected: Mapping[str, Shape], ignored: re.Pattern[str]) -> None:
+    """Raise CheckpointError unless the file has exactly the expected names and shapes, `ignored` apart."""
+    shapes = file.shapes
+    wrong = [name for name in expected if shapes.get(name) != expected[name]]
+    wrong += [name for name in shapes if name not in expected and not ignored.fullmatch(name)]
     if wrong:
         name = wrong[0]
-        wanted = needed.get(name)
-        if name not in found:
-            fault = f"is missing, config.json asks for one of shape {wanted}"
-        elif wanted is None:
-            fault = "is none that such a model has"
+        shape = expected.get(name)
+        if name not in shapes:
+            fault = f"is missing, config.json requires one of shape {shape}"
+        elif shape is None:
+            fault = "does not belong to this architecture"
         else:
-            fault = f"has shape {found[name]}, config.json asks for {wanted}"
+            fault = f"has shape {shapes[name]}, config.json requires {shape}"
         raise CheckpointError(f"{file.path}: tensor {name} {fault} ({len(wrong)} differ)")

@@ -1,6 +1,6 @@
-"""Tokenizers as other tools want them: tokenizer.json cuts long texts as we do, and adds the end by itself.
+"""Tokenizers for other tools: their tokenizer.json truncates long texts as we do, and adds EOS by itself.
 
-A folder has one; where the vocabularies differ it is the source's, and the target's lies in target/.
+A folder has one; where source and target vocabularies differ, it is the source's, and target/ has the other.
 """
 
 import json
@@ -26,21 +26,21 @@ def write_tokenizers(task: Seq2Seq[Any], folder: Path) -> None:
         write_tokenizer(task.target, folder / TARGET, task.config.max_length)
 
 
-def write_tokenizer(tokenizer: Tokenizer, folder: Path, most: int | None) -> None:
-    """Of a longer text the first `most` pieces are read; of two texts so many with the mark between them."""
-    own_marks = bool(tokenizer.marks.begin)  # a BERT's says by itself what stands around a text
-    changed: dict[str, Any] = {} if own_marks else {"post_processor": _AND_END}
-    if most is not None:
-        longest = most + len(tokenizer.framed(()))
-        cut = {"direction": "Right", "max_length": longest, "strategy": "LongestFirst", "stride": 0}
-        changed["truncation"] = cut
+def write_tokenizer(tokenizer: Tokenizer, folder: Path, max_tokens: int | None) -> None:
+    """Write tokenizer.json, truncating to `max_tokens`; a pair of texts counts the separator between them."""
+    has_template = bool(tokenizer.marks.begin)  # a BERT's adds its special tokens itself
+    changed: dict[str, Any] = {} if has_template else {"post_processor": _WITH_EOS}
+    if max_tokens is not None:
+        limit = max_tokens + len(tokenizer.framed(()))
+        truncation = {"direction": "Right", "max_length": limit, "strategy": "LongestFirst", "stride": 0}
+        changed["truncation"] = truncation
     _write_with(changed, tokenizer, folder / FILE)
 
 
-def write_prompter(tokenizer: Tokenizer, folder: Path, *, begins: bool) -> None:
-    """For texts that will be continued: nothing ends them, and an end stands before them if they begin."""
+def write_prompt_tokenizer(tokenizer: Tokenizer, folder: Path, *, starts_documents: bool) -> None:
+    """Write a tokenizer.json for prompts: no EOS after them, and one before if they start a document."""
     end = tokenizer.names[tokenizer.marks.end]
-    before = [{"SpecialToken": {"id": end, "type_id": 0}}] if begins else []
+    before = [{"SpecialToken": {"id": end, "type_id": 0}}] if starts_documents else []
     first, second = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
     template = {
         "type": "TemplateProcessing",
@@ -58,25 +58,25 @@ def _write_with(changed: dict[str, Any], tokenizer: Tokenizer, path: Path) -> No
 
 
 def open_tokenizers(folder: Path) -> tuple[tokenizers.Tokenizer, tokenizers.Tokenizer]:
-    """Of source and target, as the library loads them that every engine uses."""
+    """Open the source's and the target's tokenizer with the library that every engine uses."""
     source = tokenizers.Tokenizer.from_file(str(folder / FILE))
     separate = folder / TARGET / FILE
     return source, tokenizers.Tokenizer.from_file(str(separate)) if separate.is_file() else source
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """What `write_tokenizer` wrote, perhaps saved again by another tool, in our form."""
+    """Read what `write_tokenizer` wrote, even if another tool has saved it again since."""
     if not path.is_file():
         raise CheckpointError(f"{path}: missing, or not a file; is the folder complete?")
     content = read_object(path)
-    if not _adds_only_marks(content.get("added_tokens")):
+    if not _adds_only_specials(content.get("added_tokens")):
         raise CheckpointError(f"{path}: a tokenizer, but not one that regard exported")
     bare = content | dict.fromkeys(("post_processor", "truncation", "padding")) | {"added_tokens": []}
     return Tokenizer.rebuilt(path, bare)
 
 
-def _adds_only_marks(added: Any) -> bool:
-    """Other tools list the marks once more beside the vocabulary when they save."""
+def _adds_only_specials(added: Any) -> bool:
+    """Whether only special tokens are added; other tools list them a second time when they save."""
     return isinstance(added, list) and all(
         isinstance(token, dict) and (token.get("id"), token.get("content")) in list(enumerate(SPECIALS))
         for token in added
@@ -84,7 +84,7 @@ def _adds_only_marks(added: Any) -> bool:
 
 
 def _template(*texts: str) -> list[dict[str, Any]]:
-    """Each text and its end, and which of them a piece belongs to."""
+    """Template of each text followed by EOS, with the segment its tokens belong to."""
     return [
         {kind: {"id": name, "type_id": number}}
         for number, text in enumerate(texts)
@@ -92,7 +92,7 @@ def _template(*texts: str) -> list[dict[str, Any]]:
     ]
 
 
-_AND_END = {
+_WITH_EOS = {
     "type": "TemplateProcessing",
     "single": _template("A"),
     "pair": _template("A", "B"),

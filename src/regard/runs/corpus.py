@@ -12,17 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.data import examples
-from regard.data.examples import Examples
+from regard.data import cache
+from regard.data.cache import Examples
 from regard.data.layout import scored
 from regard.data.splits import HELD_OUT
-from regard.files.read import read_rows
-from regard.files.row import Row
-from regard.text.tokenizer import Tokenizer
 from regard.errors import DataError
-from regard.runs.lock import turn
+from regard.files.row import Row
 from regard.recipe import Recipe
+from regard.runs.lock import turn
 from regard.tasks import TASKS, AnyTask, task_rows
+from regard.text.tokenizer import Tokenizer
 
 CHOOSE = "held out of train for validation; to choose what is, give data.valid"
 """What can be done where just that row will not do, such as the only one with its label."""
@@ -77,17 +76,20 @@ class Corpus:
         }
 
     def train(
-        self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None]
+        self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None], *, resumed: bool = False
     ) -> tuple[Examples, Path]:
-        """What is trained on, from the cache or into it; and where in the cache it is."""
+        """What is trained on, from the cache or into it; and where in the cache it is.
+
+        What a resumed run goes on with is looked at block by block.
+        """
         folder = self.cache / _key(self.recipe, identity)
         self.cache.mkdir(parents=True, exist_ok=True)
         with turn(self.cache / f"{folder.name}.lock"):
-            found, name = task.layout.open(task, folder), ", ".join(self.recipe.data.train)
+            found, name = task.layout.open(task, folder, whole=resumed), ", ".join(self.recipe.data.train)
             if found is None:
-                kept_back: list[Row] = []
-                rows = self.learnt(kept_back)
-                examples.write(task, rows, folder, name=name, kept_back=kept_back, tick=tick)
+                held_out: list[Row] = []
+                rows = self.learnt(held_out)
+                cache.write(task, rows, folder, name=name, held_out=held_out, tick=tick)
                 found = task.layout.open(task, folder)
         assert found is not None
         found.refuse_unfit(name)
@@ -96,7 +98,7 @@ class Corpus:
     def held_out(self, task: AnyTask, folder: Path) -> Sequence[Any]:
         """Validation examples for a recipe that gives none."""
         files = ", ".join(self.recipe.data.train)
-        if held := examples.held_out(folder):
+        if held := cache.held_out(folder):
             try:
                 return scored(task, held, files)
             except DataError as error:
@@ -124,5 +126,5 @@ def _key(recipe: Recipe, identity: dict[str, Any]) -> str:
     }
     parts["files"] = [identity[f"data.{file}"] for file in recipe.data.train]
     parts["held out"] = recipe.data.valid is None
-    parts["format"] = examples.FORMAT_VERSION
+    parts["format"] = cache.FORMAT_VERSION
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

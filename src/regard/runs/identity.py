@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from regard import durable
-from regard.files.fingerprint import fingerprints
 from regard.errors import CheckpointError, RecipeError, RunError
-from regard.training.machine import has_bfloat16
+from regard.files.fingerprint import fingerprints
 from regard.recipe import Recipe
+from regard.training.machine import has_bfloat16
 
 NAME = "identity.json"
 FORMAT_VERSION = 1

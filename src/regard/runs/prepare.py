@@ -24,22 +24,21 @@ import torch
 from torch import nn
 
 from regard import durable
-from regard.runs import identity
-from regard.interop.pretrained import Found, begin, beginning, settled
-from regard.runs.corpus import Corpus
-from regard.data.examples import Examples
-from regard.files.fingerprint import fingerprints
+from regard.data.cache import Examples
 from regard.data.paired import Paired
 from regard.errors import DataError, RecipeError, RunError
-from regard.runs.lock import NAME as LOCK
-from regard.runs.lock import locked
-from regard.training.machine import Machine, keep_few_kernels, keep_freed_memory
+from regard.files.fingerprint import fingerprints
+from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
 from regard.metrics.resample import Weighable, intervals
 from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
 from regard.models.height import freeze, rates
 from regard.models.lora import adapt, merged
 from regard.models.outline import outline
 from regard.recipe import Recipe
+from regard.runs import identity
+from regard.runs.corpus import Corpus
+from regard.runs.lock import NAME as LOCK
+from regard.runs.lock import locked
 from regard.runs.report import write_report
 from regard.runs.store import save_model
 from regard.tasks import TASKS, AnyTask
@@ -47,7 +46,8 @@ from regard.training import checkpoint
 from regard.training.events import Encoding, Event, Finished, Prepared, Scoring, SetAside
 from regard.training.journal import Journal
 from regard.training.loop import run
-from regard.training.ranks import Ranks, whole
+from regard.training.machine import Machine, keep_freed_memory, limit_kernel_cache
+from regard.training.ranks import Ranks, full_tensor
 from regard.training.state import Training
 from regard.training.stopping import Stop
 from regard.training.tensorboard import TensorBoardSink
@@ -83,7 +83,7 @@ class Run:
                 if isinstance(event, Finished):  # only where each holds a part of the model
                     self.finish(event)
                 yield event
-            training.ranks.told()
+            training.ranks.broadcast()
             return
         journal = Journal(self.folder / "metrics.jsonl", plan.log_every, training.progress.step)
         board = TensorBoardSink(self.folder / "tensorboard", plan.log_every) if plan.tensorboard else None
@@ -98,7 +98,7 @@ class Run:
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
             n_learning=sum(one.numel() for one in training.model.parameters() if one.requires_grad),
             model=str(self.recipe.model),
-            device=f"{training.device}{', products in bfloat16' * training.narrow}",
+            device=f"{training.device}{', products in bfloat16' * training.bfloat16}",
             resumed_step=training.progress.step,
         )
         yield from self.set_aside
@@ -110,7 +110,7 @@ class Run:
                 if self.test is not None:
                     yield Scoring(event.step, "test")
                 self.finish(event)
-                training.ranks.told(True)  # the others may load it
+                training.ranks.broadcast(True)  # the others may load it
             yield event
 
     def finish(self, event: Finished) -> None:
@@ -134,7 +134,7 @@ class Run:
             "seed": recipe.seed,
         }
         changed = isinstance(recipe.model, EncodingConfig) and recipe.model.lora is not None
-        model = self._whole_model() if training.together or changed else training.model
+        model = self._whole_model() if training.is_sharded or changed else training.model
         if training.ranks.first:
             with suppress(OSError):  # a full disk; `regard report` can draw it later
                 write_report(self.folder, model=metrics)
@@ -144,7 +144,9 @@ class Run:
         """As the recipe has it: put together tensor by tensor, by all ranks; changes of low rank added."""
         model = self.recipe.model.build(self.training.task.dims)
         parts = merged(self.training.model)
-        checkpoint.fill(model, {name: whole(part).cpu() for name, part in parts.items()}, "the trained model")
+        checkpoint.fill(
+            model, {name: full_tensor(part).cpu() for name, part in parts.items()}, "the trained model"
+        )
         return model
 
 
@@ -167,8 +169,8 @@ def prepare(
     with ExitStack() as held:
         accepted: list[dict[str, Any]] = []
         device = pick_device(recipe.train.device)
-        begins = beginning(recipe, base)
-        recipe = settled(recipe, begins)
+        pretrained = load_pretrained(recipe, base)
+        recipe = resolve(recipe, pretrained)
         corpus = Corpus(recipe, base)
         kind: type[AnyTask] = TASKS[recipe.task.kind]
         if ranks.first:
@@ -177,9 +179,9 @@ def prepare(
             held.enter_context(locked(folder))
             begun = _begun(folder)
             if begun:
-                now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
+                now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
                 accepted = _compare(folder, now, accept_changes)
-            vocabulary = None if begins is None else begins.tokenizer
+            vocabulary = None if pretrained is None else pretrained.tokenizer
             task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
             scored = corpus.scored(task)
             _fits(recipe, task)
@@ -187,14 +189,14 @@ def prepare(
                 if not begun:
                     durable.write_folder(folder / "task", task.save)
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-                    now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(begins))
-                train, place = corpus.train(task, now, _encoding(tell, stop))
+                    now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
+                train, place = corpus.train(task, now, _encoding(tell, stop), resumed=begun)
                 valid = scored.get("valid") or corpus.held_out(task, place)
                 if not begun:
                     identity.write(folder, now, [])  # this is what makes the folder a run
-            ranks.told(str(place))
+            ranks.broadcast(str(place))
         else:
-            place = Path(ranks.told())
+            place = Path(ranks.broadcast())
             task = kind.load(recipe.task, folder / "task")
             scored = corpus.scored(task) if ranks.shard else {}
             valid = scored.get("valid") or (corpus.held_out(task, place) if ranks.shard else [])
@@ -204,7 +206,7 @@ def prepare(
                     f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"
                 )
             train = found
-        training = assemble(recipe, task, train, valid, folder, device, ranks, begins)
+        training = assemble(recipe, task, train, valid, folder, device, ranks, pretrained)
         training.stop = stop
         held.callback(training.loader.close)
         aside = training.resume()
@@ -213,8 +215,8 @@ def prepare(
         return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
 
 
-def _weights(begins: Found | None) -> Path | None:
-    return None if begins is None else begins.weights
+def _weights(pretrained: Pretrained | None) -> Path | None:
+    return None if pretrained is None else pretrained.weights
 
 
 def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None]:
@@ -261,7 +263,7 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
     known, _ = identity.read(folder)
     was = {key: value for key, value in known.items() if key.startswith("recipe.")}
     if identity.changes(was, identity.of_recipe(recipe)) and identity.changes(
-        was, identity.of_recipe(settled(recipe, beginning(recipe, base)))
+        was, identity.of_recipe(resolve(recipe, load_pretrained(recipe, base)))
     ):
         return False
     data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
@@ -306,18 +308,18 @@ def assemble(
     folder: Path,
     device: torch.device,
     ranks: Ranks | None = None,
-    begins: Found | None = None,
+    pretrained: Pretrained | None = None,
 ) -> Training:
     """The recipe's model, new, with what it will be trained on; nothing is written yet."""
     if recipe.train.threads is not None:
         torch.set_num_threads(recipe.train.threads)
     if device.type == "cpu":
         keep_freed_memory()
-        keep_few_kernels()
+        limit_kernel_cache()
     torch.manual_seed(recipe.seed)
     model = recipe.model.build(task.dims).to(device)
-    if begins is not None:
-        begin(model, begins)
+    if pretrained is not None:
+        initialize(model, pretrained)
     if isinstance(recipe.model, HMMConfig):
         assert isinstance(model, Tagger)
         recipe.model.count(model, ((sentence.tokens[sentence.starts], sentence.tags) for sentence in train))

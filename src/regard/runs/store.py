@@ -22,9 +22,9 @@ from regard import __version__, durable
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import Dims, ModelConfig
 from regard.models.outline import outline, places
-from regard.text.plain import finite
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.tasks.task import typed
+from regard.text.plain import finite
 from regard.training.checkpoint import load_weights
 
 FORMAT_VERSION = 1

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.data.splits import Every, HoldOut
 from regard.decode import untold
@@ -179,12 +179,13 @@ class Answer(Task):
     def size(self, example: Question) -> tuple[int]:
         return (int(example.lengths.sum()),)
 
-    def keep(self, example: Question) -> Kept:
-        return example.tokens, example.lengths, example.ends, np.array([example.first])
+    def keep(self, example: Question) -> Arrays:
+        first = np.array([example.first])
+        return {"tokens": example.tokens, "lengths": example.lengths, "ends": example.ends, "first": first}
 
-    def revive(self, row: Row, kept: Kept) -> Question:
-        tokens, lengths, ends, (first,) = (part.astype(np.int64) for part in kept)
-        return Question(row, tokens, lengths, int(first), ends)
+    def revive(self, row: Row, kept: Arrays) -> Question:
+        tokens, lengths, ends = (kept[name].astype(np.int64) for name in ("tokens", "lengths", "ends"))
+        return Question(row, tokens, lengths, int(kept["first"][0]), ends)
 
     def collate(self, examples: Sequence[Question]) -> Questions:
         return Questions.of(examples)

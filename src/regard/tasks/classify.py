@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import DataError, did_you_mean, quoted
@@ -158,13 +158,13 @@ class Classify(Task):
     def size(self, example: Text) -> tuple[int]:
         return (len(example.tokens),)
 
-    def keep(self, example: Text) -> Kept:
-        second = [] if example.second is None else [example.second]
-        return example.tokens, np.array([example.label, *second])
+    def keep(self, example: Text) -> Arrays:
+        second = {} if example.second is None else {"second": np.array([example.second])}
+        return {"tokens": example.tokens, "label": np.array([example.label])} | second
 
-    def revive(self, row: Row, kept: Kept) -> Text:
-        tokens, (label, *second) = kept
-        return Text(row, tokens, int(label), second=int(second[0]) if second else None)
+    def revive(self, row: Row, kept: Arrays) -> Text:
+        second = int(kept["second"][0]) if "second" in kept else None
+        return Text(row, kept["tokens"], int(kept["label"][0]), second=second)
 
     def collate(self, examples: Sequence[Text]) -> Texts:
         return Texts(

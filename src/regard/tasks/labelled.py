@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 from regard.files.row import Row
 from regard.metrics.classify import Weigh, one_label
 from regard.metrics.resample import plainly

@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.examples import Examples, Ints, Kept
+from regard.data.cache import Arrays, Examples, Ints
 from regard.data.packed import Packed
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut
@@ -150,14 +150,14 @@ class LanguageModel(Writing):
     def size(self, example: Stretch) -> tuple[int]:
         return (max(1, len(example.tokens)),)
 
-    def keep(self, example: Stretch) -> Kept:
+    def keep(self, example: Stretch) -> Arrays:
         """A document is closed where it ends."""
         tokens = example.tokens
-        return (tokens if goes_on(example.row.cells["text"]) else np.append(tokens, self.end),)
+        is_part = goes_on(example.row.cells["text"])
+        return {"tokens": tokens if is_part else np.append(tokens, self.end)}
 
-    def revive(self, row: Row, kept: Kept) -> Stretch:
-        (tokens,) = kept
-        return Stretch(row, tokens)
+    def revive(self, row: Row, kept: Arrays) -> Stretch:
+        return Stretch(row, kept["tokens"])
 
     def collate(self, examples: Sequence[Stretch]) -> Stretches:
         lengths = torch.tensor([len(example.tokens) for example in examples])

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 from regard.errors import DataError
 from regard.files.row import Row
 from regard.metrics.language import MOST

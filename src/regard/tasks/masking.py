@@ -6,7 +6,7 @@ So a model cannot rely on what it sees to be what was there, nor on the mask to 
 
 import numpy as np
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 from regard.text.tokenizer import Tokenizer
 
 BEHIND_MASK, BEHIND_OTHER = 0.8, 0.1

@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import DataError, RecipeError, did_you_mean, quoted, shown
@@ -147,12 +147,11 @@ class Multilabel(Task):
     def size(self, example: Multilabelled) -> tuple[int]:
         return (len(example.tokens),)
 
-    def keep(self, example: Multilabelled) -> Kept:
-        return example.tokens, example.labels
+    def keep(self, example: Multilabelled) -> Arrays:
+        return {"tokens": example.tokens, "labels": example.labels}
 
-    def revive(self, row: Row, kept: Kept) -> Multilabelled:
-        tokens, labels = kept
-        return Multilabelled(row, tokens, labels)
+    def revive(self, row: Row, kept: Arrays) -> Multilabelled:
+        return Multilabelled(row, kept["tokens"], kept["labels"])
 
     def collate(self, examples: Sequence[Multilabelled]) -> Multilabelleds:
         labels_BC = torch.zeros(len(examples), len(self.labels))

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 from regard.files.row import Row
 from regard.metrics.classify import Weigh, several_labels
 from regard.metrics.resample import plainly

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 from regard.files.row import Row
 from regard.tasks.shared import Padded
 from regard.text.tokenizer import PAD

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Examples, Ints, Kept
+from regard.data.cache import Arrays, Examples, Ints
 from regard.data.paired import Paired
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut, closes
@@ -165,12 +165,12 @@ class Pretrain(Task):
     def size(self, example: Document | Masked) -> tuple[int]:
         return (max(1, len(example.tokens)),)
 
-    def keep(self, example: Document) -> Kept:
-        return example.tokens, example.lengths, np.array([closes(example.row)], np.int64)
+    def keep(self, example: Document) -> Arrays:
+        ends = np.array([closes(example.row)], np.int64)
+        return {"tokens": example.tokens, "lengths": example.lengths, "closes": ends}
 
-    def revive(self, row: Row, kept: Kept) -> Document:
-        tokens, lengths, _ = kept
-        return Document(row, tokens, lengths)
+    def revive(self, row: Row, kept: Arrays) -> Document:
+        return Document(row, kept["tokens"], kept["lengths"])
 
     def drawn(
         self, row: Row, texts: tuple[Ints, ...], follows: bool | None, rng: np.random.Generator

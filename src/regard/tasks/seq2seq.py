@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, among
 from regard.fields.axis import Axis, ended
@@ -142,12 +142,11 @@ class Seq2Seq(Writing, Generic[Co]):
     def size(self, example: Pair) -> tuple[int, int]:
         return len(example.source), max(1, len(example.target) - 1)
 
-    def keep(self, example: Pair) -> Kept:
-        return example.source, example.target
+    def keep(self, example: Pair) -> Arrays:
+        return {"source": example.source, "target": example.target}
 
-    def revive(self, row: Row, kept: Kept) -> Pair:
-        source, target = kept
-        return Pair(row, source, target)
+    def revive(self, row: Row, kept: Arrays) -> Pair:
+        return Pair(row, kept["source"], kept["target"])
 
     def collate(self, examples: Sequence[Pair]) -> Pairs:
         return Pairs(

@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.data.examples import Kept
+from regard.data.cache import Arrays
 from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
@@ -203,11 +203,11 @@ class Tag(Task):
     def size(self, example: Sentence) -> tuple[int]:
         return (len(example.tokens) + len(self.tokenizer.framed(())),)
 
-    def keep(self, example: Sentence) -> Kept:
-        return example.tokens, example.n_pieces, example.tags
+    def keep(self, example: Sentence) -> Arrays:
+        return {"tokens": example.tokens, "n_pieces": example.n_pieces, "tags": example.tags}
 
-    def revive(self, row: Row, kept: Kept) -> Sentence:
-        tokens, n_pieces, own = (part.astype(np.int64) for part in kept)
+    def revive(self, row: Row, kept: Arrays) -> Sentence:
+        tokens, n_pieces, own = (kept[name].astype(np.int64) for name in ("tokens", "n_pieces", "tags"))
         return Sentence(row, tokens, n_pieces, own)
 
     def collate(self, examples: Sequence[Sentence]) -> Sentences:

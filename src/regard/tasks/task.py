@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.data.examples import Examples, Ints, Kept
+from regard.data.cache import Arrays, Examples, Ints
 from regard.data.splits import Every, HoldOut
 from regard.decode import untold
 from regard.errors import RecipeError
@@ -233,11 +233,11 @@ class Task(Protocol):
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
     @abstractmethod
-    def keep(self, example: Any) -> Kept:
-        """What a cache has to keep of it, as sequences of integers from 0 on."""
+    def keep(self, example: Any) -> Arrays:
+        """The arrays that a cache has to keep of it."""
 
     @abstractmethod
-    def revive(self, row: Row, kept: Kept) -> Any:
+    def revive(self, row: Row, kept: Arrays) -> Any:
         """The example again, as far as training needs it; the row has no text."""
 
     @abstractmethod

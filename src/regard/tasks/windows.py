@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.data.examples import Ints
+from regard.data.cache import Ints
 
 
 class Windows(NamedTuple):

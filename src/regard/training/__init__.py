@@ -1,1 +1,1 @@
-"""The loop (a generator of events) and what it stands on. It sees tasks only through their protocol."""
+"""The training loop (a generator of events), checkpoints, ranks and sinks; it knows tasks as a protocol."""

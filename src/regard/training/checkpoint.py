@@ -29,14 +29,14 @@ from regard.data.batching import START, Place
 from regard.errors import CheckpointError
 from regard.training.events import SetAside
 from regard.training.muon import Muon
-from regard.training.ranks import whole
+from regard.training.ranks import full_tensor
 
 FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Where training stands: everything that is not a tensor."""
+    """Progress of a training: everything in a checkpoint that is not a tensor."""
 
     step: int = 0
     place: Place = START
@@ -44,24 +44,24 @@ class Progress:
     seconds: float = 0.0
     threads: int = 0
     recent: tuple[int, ...] = ()
-    """The last validated steps: the newest says whether this one still has to be, all may be averaged."""
+    """The last validated steps, which may be averaged; the newest tells whether this step is validated."""
     best_score: float | None = None
     best_loss: float | None = None
-    """Of the best score, which several steps may share."""
+    """Loss at the best score; it breaks ties between equal scores."""
     best_step: int = 0
     stale: int = 0
     """Validations since the best one."""
     skipped: int = 0
-    """Updates left out because loss or gradient was not finite."""
+    """Updates skipped because loss or gradient was not finite, or the loss a spike."""
     bad: tuple[Place, ...] = ()
-    """The batches of the updates left out since the last good one."""
+    """Batches whose updates were skipped since the last good one."""
     excluded: tuple[Place, ...] = ()
-    """Batches that led to a roll-back; they are passed over."""
+    """Batches that led to a roll-back; they are not used again."""
     rollbacks: int = 0
     parts: int = 1
-    """Into which a batch is split to fit into memory."""
+    """Micro-batches per batch, to fit into memory."""
     losses: tuple[float, ...] = ()
-    """The last ones, where spikes are looked for."""
+    """The most recent losses, to detect spikes."""
 
     @property
     def validated(self) -> bool:
@@ -74,16 +74,16 @@ def folder_of(root: Path, step: int) -> Path:
 
 def saved_steps(root: Path) -> list[int]:
     """Steps that have a checkpoint, oldest first."""
-    found = (path.name.removeprefix("step-") for path in root.glob("step-*") if path.is_dir())
-    return sorted(int(name) for name in found if name.isdecimal() and name.isascii())
+    names = (path.name.removeprefix("step-") for path in root.glob("step-*") if path.is_dir())
+    return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
 
 
 def tensors_of(
     model: nn.Module, optimizer: torch.optim.Optimizer, averaged: dict[str, Tensor] | None
 ) -> dict[str, dict[str, Tensor]]:
-    """What a checkpoint holds, by the name of the file or folder."""
-    found = {"model": dict(model.state_dict()), "optimizer": _moments(model, optimizer)}
-    return found if averaged is None else {**found, "ema": averaged}
+    """Tensors of a checkpoint, by the name of their file or folder."""
+    tensors = {"model": dict(model.state_dict()), "optimizer": _moments(model, optimizer)}
+    return tensors if averaged is None else {**tensors, "ema": averaged}
 
 
 def write_whole(folder: Path, tensors: dict[str, dict[str, Tensor]]) -> None:
@@ -93,7 +93,7 @@ def write_whole(folder: Path, tensors: dict[str, dict[str, Tensor]]) -> None:
 
 
 def write_sharded(folder: Path, tensors: dict[str, dict[str, Tensor]]) -> None:
-    """Every rank calls it."""
+    """Write this rank's part of every tensor; all ranks call it."""
     from regard.training import sharding
 
     for name, group in tensors.items():
@@ -101,7 +101,7 @@ def write_sharded(folder: Path, tensors: dict[str, dict[str, Tensor]]) -> None:
 
 
 def save(root: Path, progress: Progress, write: Callable[[Path], None]) -> Path:
-    """`write` puts the tensors into a folder, which becomes the checkpoint when it is whole."""
+    """Save a checkpoint; `write` puts the tensors into its folder, which appears only once it is complete."""
 
     def fill(folder: Path) -> None:
         write(folder)
@@ -116,31 +116,32 @@ def save(root: Path, progress: Progress, write: Callable[[Path], None]) -> Path:
 
 
 def n_bytes(model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """What a checkpoint takes on the disk, but for a few kilobytes."""
+    """Size of a checkpoint on disk, except for a few kilobytes."""
     tensors = [*model.state_dict().values(), *_moments(model, optimizer).values()]
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-def newest_whole(root: Path, steps: Sequence[int]) -> tuple[int | None, list[SetAside]]:
-    """The last of these checkpoints that is as it was written; damaged ones after it are set aside."""
-    aside: list[SetAside] = []
+def newest_intact(root: Path, steps: Sequence[int]) -> tuple[int | None, list[SetAside]]:
+    """Newest of these checkpoints that is intact; damaged ones after it are renamed."""
+    renamed: list[SetAside] = []
     for step in reversed(steps):
         fault = durable.damage(folder_of(root, step))
         if fault is None:
-            return step, aside
-        aside.append(_set_aside(folder_of(root, step), fault))
-    return None, aside
+            return step, renamed
+        renamed.append(_set_aside(folder_of(root, step), fault))
+    return None, renamed
 
 
 def _set_aside(folder: Path, fault: str) -> SetAside:
-    """Renamed, not deleted: it may be evidence, and it may hold what its owner can still use."""
+    """Rename a damaged checkpoint instead of deleting it: its owner may still want what it holds."""
     names = (folder.with_name(f"damaged-{folder.name}{f'-{n}' if n else ''}") for n in count())
-    place = next(name for name in names if not name.exists())
-    folder.rename(place)
-    return SetAside(folder, fault, place)
+    new_name = next(name for name in names if not name.exists())
+    folder.rename(new_name)
+    return SetAside(folder, fault, new_name)
 
 
 def restore(root: Path, step: int, model: nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
+    """Load weights and moments into model and optimizer; returns the progress at that step."""
     folder = folder_of(root, step)
     try:
         state = json.loads((folder / "state.json").read_text("utf-8"))
@@ -152,7 +153,7 @@ def restore(root: Path, step: int, model: nn.Module, optimizer: torch.optim.Opti
         if state["format_version"] < FORMAT_VERSION:
             raise CheckpointError(
                 f"{folder}: written by an older regard (format {state['format_version']}, this one reads "
-                f"{FORMAT_VERSION}), which took the data in another order; start over with --fresh"
+                f"{FORMAT_VERSION}), which used another order of the data; start over with --fresh"
             )
         progress = _progress(state["progress"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -166,7 +167,7 @@ def restore(root: Path, step: int, model: nn.Module, optimizer: torch.optim.Opti
 
 
 def _restore_sharded(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Into the parts that this rank holds, whatever parts were written."""
+    """Load the parts that this rank holds, whatever number of ranks wrote them."""
     from regard.training import sharding
 
     sharding.read(folder / "model", dict(model.state_dict()))
@@ -183,7 +184,7 @@ def _restore_sharded(folder: Path, model: nn.Module, optimizer: torch.optim.Opti
         sharding.read(folder / "optimizer", _moments(model, optimizer))
 
 
-def _loaded(path: Path) -> dict[str, Tensor]:
+def _load(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:
@@ -191,40 +192,41 @@ def _loaded(path: Path) -> dict[str, Tensor]:
 
 
 def _progress(saved: dict[str, Any]) -> Progress:
-    """JSON has lists where we have tuples and places."""
+    """Read Progress from JSON, turning its lists into tuples and places."""
     places = {name: tuple(Place(*place) for place in saved[name]) for name in ("bad", "excluded")}
-    plain = {name: tuple(saved[name]) for name in ("recent", "losses")}
-    return Progress(**{**saved, **places, **plain, "place": Place(*saved["place"])})
+    tuples = {name: tuple(saved[name]) for name in ("recent", "losses")}
+    return Progress(**{**saved, **places, **tuples, "place": Place(*saved["place"])})
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
     """Copy a file's tensors into an allocated model; names and shapes must agree exactly."""
-    fill(model, _loaded(path), str(path))
+    fill(model, _load(path), str(path))
 
 
 def fill(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
-    own = model.state_dict()
-    if wrong := sorted(own.keys() ^ tensors.keys()):
-        side = "lacks" if wrong[0] in own else "has an unknown"
+    """Copy tensors into an allocated model; CheckpointError, naming `where`, unless they fit exactly."""
+    state = model.state_dict()
+    if wrong := sorted(state.keys() ^ tensors.keys()):
+        fault = "lacks" if wrong[0] in state else "has an unknown"
         raise CheckpointError(
-            f"{where}: does not fit the model, it {side} tensor {wrong[0]} ({len(wrong)} differ)"
+            f"{where}: does not fit the model, it {fault} tensor {wrong[0]} ({len(wrong)} differ)"
         )
-    for name, tensor in own.items():
-        found, needed = tuple(tensors[name].shape), tuple(tensor.shape)
-        if found != needed:
-            raise CheckpointError(f"{where}: tensor {name} has shape {found}, the model needs {needed}")
-        if not whole(torch.isfinite(tensors[name].to(tensor.dtype)).all()):
+    for name, tensor in state.items():
+        shape, needed = tuple(tensors[name].shape), tuple(tensor.shape)
+        if shape != needed:
+            raise CheckpointError(f"{where}: tensor {name} has shape {shape}, the model needs {needed}")
+        if not full_tensor(torch.isfinite(tensors[name].to(tensor.dtype)).all()):
             raise CheckpointError(f"{where}: tensor {name} holds numbers that are not finite; is it damaged?")
     with torch.no_grad():
-        for name, tensor in own.items():
+        for name, tensor in state.items():
             tensor.copy_(tensors[name])
 
 
 def read_like(like: dict[str, Tensor], root: Path, step: int, name: str) -> dict[str, Tensor]:
-    """The tensors saved under this name, shared out as `like` is."""
+    """Read the tensors saved under a name, sharded as `like` is."""
     folder = folder_of(root, step)
     if not (folder / name).is_dir():
-        return _loaded(folder / f"{name}.safetensors")
+        return _load(folder / f"{name}.safetensors")
     from regard.training import sharding
 
     tensors = {key: torch.zeros_like(tensor) for key, tensor in like.items()}
@@ -233,7 +235,7 @@ def read_like(like: dict[str, Tensor], root: Path, step: int, name: str) -> dict
 
 
 def average(model: nn.Module, root: Path, steps: Iterable[int], name: str) -> dict[str, Tensor]:
-    """The mean of what was saved under this name at these steps."""
+    """Average the tensors saved under a name at these steps."""
     chosen = list(steps)
     total: dict[str, Tensor] = {}
     for step in chosen:
@@ -244,13 +246,13 @@ def average(model: nn.Module, root: Path, steps: Iterable[int], name: str) -> di
 
 
 def prune(root: Path, keep: Iterable[int]) -> None:
-    """Delete every checkpoint but these, once the newest of them is known to be readable."""
+    """Delete all other checkpoints, provided the newest of those to keep is intact."""
     kept = set(keep)
     if not kept or durable.damage(folder_of(root, max(kept))) is not None:
         return
     for step in saved_steps(root):
         if step not in kept:
-            with suppress(OSError):  # a disk that refuses to delete does not stop a training
+            with suppress(OSError):  # a failed deletion does not stop a training
                 durable.remove_folder(folder_of(root, step))
 
 
@@ -264,14 +266,14 @@ def _moments(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Te
 
 
 def _restore_moments(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> None:
-    """Of every parameter whose moments this optimizer keeps; it may be another one, by accepted changes."""
+    """Restore the moments that this optimizer uses; accepted changes may have replaced the optimizer."""
     parameters = dict(model.named_parameters())
     saved: dict[nn.Parameter, dict[str, Tensor]] = {}
-    for key, value in _loaded(path).items():
+    for key, value in _load(path).items():
         name, _, kind = key.rpartition("/")
         parameter = parameters.get(name)
         if parameter is None or (kind != "step" and value.shape != parameter.shape):
-            raise CheckpointError(f"{path}: does not fit the model, its {key} belongs to another")
+            raise CheckpointError(f"{path}: does not fit the model, which has no {key} of this shape")
         moments = saved.setdefault(parameter, {})
         moments[kind] = value if kind == "step" else value.to(parameter.device)
     by_momentum = optimizer.matrices if isinstance(optimizer, Muon) else set()

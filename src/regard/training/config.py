@@ -1,4 +1,4 @@
-"""How long, how fast, how often: everything about training that is not the model or the task."""
+"""Training settings: everything about training that belongs neither to the model nor to the task."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 from regard.config import Config
 
 Share = Annotated[float, Field(ge=0, lt=1)]
-ENDS = {"max_epochs": 20, "patience": 5}
-"""When training ends if nothing is said of it."""
-ENDING = {*ENDS, "max_steps", "max_minutes"}
+DEFAULT_LIMITS = {"max_epochs": 20, "patience": 5}
+"""Limits of a recipe that sets none."""
+LIMITS = {*DEFAULT_LIMITS, "max_steps", "max_minutes"}
 
 
 class TrainConfig(Config):
@@ -81,17 +81,19 @@ class TrainConfig(Config):
     threads: int | None = Field(None, ge=1, le=1024, description="CPU threads; all cores by default")
 
     @property
-    def tokens(self) -> int:
-        """Of a whole batch."""
+    def tokens_per_batch(self) -> int:
+        """Token budget of one global batch."""
         return 4096 if self.batch_tokens == "auto" else self.batch_tokens
 
     @model_validator(mode="before")
     @classmethod
-    def _ends(cls, given: Any) -> Any:
-        return ENDS | given if isinstance(given, dict) and not given.keys() & ENDING else given
+    def _add_limits(cls, content: Any) -> Any:
+        if isinstance(content, dict) and not content.keys() & LIMITS:
+            return DEFAULT_LIMITS | content
+        return content
 
     @model_validator(mode="after")
-    def _agrees(self) -> "TrainConfig":
+    def _check(self) -> "TrainConfig":
         if (
             self.max_epochs is None
             and self.max_steps is None
@@ -100,11 +102,11 @@ class TrainConfig(Config):
         ):
             raise ValueError("training would never end; give max_epochs, max_steps, max_minutes or patience")
         if self.optimizer == "muon" and self.shard:
-            raise ValueError("muon needs whole matrices; leave shard = false, or take adamw")
+            raise ValueError("muon cannot update sharded matrices; set shard = false, or use adamw")
         if self.optimizer == "muon" and self.layer_decay < 1:
-            raise ValueError("muon moves all layers alike; leave layer_decay = 1, or take adamw")
+            raise ValueError("muon has one learning rate for all layers; set layer_decay = 1, or use adamw")
         if self.schedule in ("cosine", "linear") and self.max_steps is None and self.max_epochs is None:
             raise ValueError(
-                f"the {self.schedule} schedule needs an end to fall to; give max_steps or max_epochs"
+                f"the {self.schedule} schedule needs a known last step; give max_steps or max_epochs"
             )
         return self

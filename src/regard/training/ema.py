@@ -1,4 +1,4 @@
-"""A moving average of the weights: smoother than any of them, and what is then scored and kept."""
+"""Exponential moving average of the weights, which is then scored and kept instead of them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,20 +13,20 @@ class Ema:
         self.weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
     def update(self, step: int) -> None:
-        """One step nearer to the weights; early steps are longer, or the beginning would stay for long."""
+        """Move towards the current weights, faster in early steps, to forget the random start."""
         decay = min(self.decay, (1 + step) / (10 + step))
-        now = self.model.state_dict()
-        floating = [name for name, tensor in now.items() if tensor.is_floating_point()]
+        current = self.model.state_dict()
+        floating = [name for name, tensor in current.items() if tensor.is_floating_point()]
         torch._foreach_lerp_(
-            [self.weights[name] for name in floating], [now[name] for name in floating], 1 - decay
+            [self.weights[name] for name in floating], [current[name] for name in floating], 1 - decay
         )
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside, the model has the averaged weights."""
-        own = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        """Context in which the model has the averaged weights."""
+        trained = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
         self.model.load_state_dict(self.weights)
         try:
             yield
         finally:
-            self.model.load_state_dict(own)
+            self.model.load_state_dict(trained)

@@ -1,4 +1,4 @@
-"""Loss and metrics of a model on some examples: the same in training, at its end and in `regard eval`."""
+"""Evaluation: loss and metrics on some examples, the same in training, at its end and in `regard eval`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,9 +22,9 @@ def evaluate(
     batch_tokens: int = 4096,
     tick: Callable[[int], None] = lambda done: None,
 ) -> tuple[dict[str, float], Tally]:
-    """Metrics by name ("loss" is per token or text, not smoothed), and the tally they came from.
+    """Metrics by name ("loss" is per token or text, without label smoothing), and their tally.
 
-    Where it can be weighed, it is in the order of the examples: others may have been batched otherwise.
+    A tally that can be resampled is put into the order of the examples, so that two of them are comparable.
     """
     sizes = [task.size(example) for example in examples]
     losses: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What training says while it goes. Logging, drawing and stopping are the caller's for-loop."""
+"""Events of a training; logging, drawing and stopping belong to the caller's for-loop."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,19 +11,19 @@ class Encoding:
     """Training rows are being encoded for the first time."""
 
     rows: int
-    """So far."""
+    """Rows encoded so far."""
     seconds: float
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The data is read, the model is built, nothing is trained yet."""
+    """The data is read and the model built; training has not started."""
 
     run: Path
     n_train: int
     n_left_out: int
     unusable: str
-    """What these are."""
+    """Reason why rows were left out."""
     n_valid: int
     n_parameters: int
     n_learning: int
@@ -31,7 +31,7 @@ class Prepared:
     model: str
     device: str
     resumed_step: int = 0
-    """Where an earlier part of this run stopped."""
+    """Step from which an interrupted run is resumed; 0 for a new run."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,26 @@ class Step:
     step: int
     epoch: int
     loss: float
-    """Per token (or per text), not smoothed."""
+    """Loss per token (or per text), without label smoothing."""
     lr: float
     grad_norm: float
     tokens: int
-    """What was learnt from in this step, padding not counted, in units of `unit`."""
+    """Tokens (or texts, see `unit`) in the batch, without padding."""
     unit: str
-    """"tokens", "texts": what the loss is a mean over."""
+    """"tokens" or "texts": what the loss is averaged over."""
     seconds: float
-    """Since the start, evaluation included; adds up over resumes."""
+    """Seconds since the start, evaluation and earlier parts of a resumed run included."""
     progress: float
-    """Share of the whole, by the nearest limit; 0 when there is none."""
+    """Completed share of the training, by the nearest limit; 0 without one."""
     waited: float = 0.0
-    """Seconds for the batch to be ready,"""
+    """Seconds spent waiting for the batch."""
     took: float = 0.0
-    """and to learn from it."""
+    """Seconds of the update itself."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Batches go through the model in this many parts, to fit into memory; the result is the same."""
+    """Batches are split into micro-batches to fit into memory; the result is the same."""
 
     step: int
     parts: int
@@ -72,7 +72,7 @@ class Evaluated:
     seconds: float
     took: float
     samples: tuple[dict[str, str], ...] = ()
-    """Input, expected answer and answer of the first few examples."""
+    """Inputs, expected answers and answers of the first few examples."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class SaveFailed:
-    """The checkpoint could not be written; the one before is as it was, and training goes on."""
+    """A checkpoint could not be written; the previous one is intact, and training continues."""
 
     step: int
     why: str
@@ -93,7 +93,7 @@ class SaveFailed:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A damaged checkpoint was found and renamed; the one before is used."""
+    """A damaged checkpoint was renamed; the previous one is used."""
 
     path: Path
     fault: str
@@ -102,31 +102,31 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Loss or gradient was not finite, or the loss a spike: the weights were left as they were."""
+    """An update was skipped because loss or gradient was not finite, or the loss a spike."""
 
     step: int
     place: Place
     rows: tuple[str, ...]
-    """Where the examples of the batch came from, as file:line."""
+    """Origins of the batch's examples, as file:line."""
     loss: float
     grad_norm: float
     total: int
-    """Updates left out since the beginning."""
+    """Updates skipped so far."""
 
 
 @dataclass(frozen=True)
 class RolledBack:
-    """Several updates in a row were left out: back to a checkpoint, and past the batches that led here."""
+    """Training returned to a checkpoint after several skipped updates; their batches are excluded."""
 
     step: int
-    """Where training goes on from."""
+    """Step of the checkpoint."""
     from_step: int
     excluded: tuple[Place, ...]
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Training is over; this split is being scored as the recipe searches, which may take a while."""
+    """Training is over; a split is scored with the recipe's search, which may take a while."""
 
     step: int
     split: str
@@ -139,11 +139,11 @@ class Finished:
     seconds: float
     best_step: int
     chosen: str
-    """Which weights were kept: the best checkpoint's, or the average of the last ones."""
+    """Description of the weights that were kept: the best checkpoint, or the average of the last ones."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """On the validation data, searched as the recipe says."""
+    """Metrics on the validation data, with the recipe's search."""
     signatures: dict[str, str] = field(default_factory=dict)
-    """How they were computed."""
+    """Signatures of the metrics, such as sacreBLEU's."""
 
 
 Event = (

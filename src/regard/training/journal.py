@@ -1,4 +1,4 @@
-"""metrics.jsonl: what training said, kept beside it."""
+"""Journal of a training in metrics.jsonl."""
 
 import json
 import re
@@ -23,20 +23,20 @@ from regard.training.events import (
     Step,
 )
 
-LASTING = ("rolled_back", "save_failed", "skipped")
-"""Mishaps, which stay on record when training goes back past them."""
+INCIDENTS = ("rolled_back", "save_failed", "skipped")
+"""Events that stay on record when training returns to an earlier step."""
 
 
 class Journal:
-    """metrics.jsonl: a line every few steps, one per validation and mishap; rewound to the step resumed from.
+    """Journal with a line every few steps, and one per validation and incident; rewound when a run resumes.
 
-    A disk that refuses a line loses that line, not the training.
+    If a line cannot be written it is lost, and training continues.
     """
 
     def __init__(self, path: Path, every: int, resumed_step: int = 0) -> None:
         self.path, self.every = path, every
         self.since: defaultdict[str, float] = defaultdict(int)
-        """Tokens and seconds since the last line of a step."""
+        """Tokens and seconds since the last written step."""
         self._rewind(resumed_step)
 
     def __call__(self, event: Event) -> None:
@@ -51,7 +51,7 @@ class Journal:
             case Saved():
                 self.since["saving"] += event.took
             case RolledBack():
-                self._rewind(event.step, keep=LASTING)
+                self._rewind(event.step, keep=INCIDENTS)
                 self._write(event)
             case Evaluated() | Skipped() | SaveFailed() | Split() | Finished():
                 self._write(event)
@@ -62,7 +62,7 @@ class Journal:
             file.write(json.dumps(finite(entry), allow_nan=False) + "\n")
 
     def _rewind(self, step: int, keep: tuple[str, ...] = ()) -> None:
-        """Forget the steps that will be done again, and an end that is no longer one."""
+        """Delete the steps that will be repeated, and an end that is no longer one."""
         kept = (
             entry
             for entry in entries(self.path)
@@ -77,7 +77,7 @@ def _snake(name: str) -> str:
 
 
 def entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole lines of a journal; a crash may have cut one off."""
+    """Complete entries of a journal; a crash may have truncated the last one."""
     for line in path.read_text("utf-8", "replace").splitlines() if path.exists() else ():
         with suppress(ValueError):
             entry = json.loads(line)

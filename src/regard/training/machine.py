@@ -1,4 +1,4 @@
-"""The machine this runs on, as far as sizes depend on it."""
+"""The machine: cores, memory, bfloat16 units, and settings of its allocator and kernel caches."""
 
 import ctypes
 import os
@@ -12,9 +12,9 @@ from typing import Self
 import torch
 
 CGROUPS = Path("/sys/fs/cgroup")
-OWN = Path("/proc/self/cgroup")
-KERNELS = 128
-"""Remembered by oneDNN, and by torch once more."""
+PROCESS_GROUPS = Path("/proc/self/cgroup")
+CACHED_KERNELS = 128
+"""Kernels cached by oneDNN, and again by torch."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Machine:
 
 
 def keep_freed_memory() -> None:
-    """Freed tensors stay with the process, to be used again; it never gives anything back before it ends.
+    """Keep freed memory in the process for reuse, until it ends.
 
-    Else glibc returns every large one to the system and asks for it anew, and each page is cleared again: a
-    tenth of a small model's step.
+    Otherwise glibc returns every large tensor to the system and requests it again, and each page is cleared
+    anew: a tenth of a small model's step.
     """
     mmap_max, trim_threshold, top_pad = -4, -1, -2
     with suppress(OSError, AttributeError):  # another C library
@@ -43,17 +43,18 @@ def keep_freed_memory() -> None:
         libc.mallopt(top_pad, 2**26)
 
 
-def keep_few_kernels() -> None:
-    """Of products in bfloat16, which have one for every shape: 1,024 are kept in each of two places, half a
-    megabyte each, and batches of text have ever new shapes. What this leaves is enough for those of a few
-    steps. It must be said before the first product.
+def limit_kernel_cache() -> None:
+    """Limit the caches of bfloat16 kernels; it must be called before the first matrix product.
+
+    There is one kernel for every shape, and batches of text keep having new shapes. By default two caches of
+    1,024 kernels of half a megabyte fill up; this limit is enough for a few steps.
     """
-    for where in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(where, str(KERNELS))
+    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(variable, str(CACHED_KERNELS))
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether there are units for it; without, it is emulated, several times slower than single precision."""
+    """Whether the hardware supports bfloat16; emulation is several times slower than single precision."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and any(
@@ -62,26 +63,26 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def _limits() -> Iterator[int]:
-    """What there is, what a container or a batch system grants, what `ulimit -v` allows."""
+    """Limits in bytes: physical memory, `ulimit -v` and `-d`, and those of containers or batch systems."""
     yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
-        granted = resource.getrlimit(limit)[0]
-        if granted != resource.RLIM_INFINITY:
-            yield granted
+        soft = resource.getrlimit(limit)[0]
+        if soft != resource.RLIM_INFINITY:
+            yield soft
     for file in _cgroup_files():
-        with suppress(OSError, ValueError):  # "max" is no number, and no limit
+        with suppress(OSError, ValueError):  # "max" means no limit
             yield int(file.read_text())
 
 
 def _cgroup_files() -> Iterator[Path]:
-    """Of version 2 and of version 1; those of the groups around this one count as well."""
+    """Limit files of this process's cgroups, version 1 or 2, and of the groups that contain them."""
     lines: list[str] = []
     with suppress(OSError):
-        lines = OWN.read_text().splitlines()
+        lines = PROCESS_GROUPS.read_text().splitlines()
     for line in lines:
         _, controllers, group = line.split(":", 2)
         if controllers in ("", "memory"):
             root = CGROUPS / controllers
-            own = root / group.lstrip("/")
+            folder = root / group.lstrip("/")
             name = "memory.limit_in_bytes" if controllers else "memory.max"
-            yield from (folder / name for folder in (own, *own.parents) if folder.is_relative_to(root))
+            yield from (each / name for each in (folder, *folder.parents) if each.is_relative_to(root))

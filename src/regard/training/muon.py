@@ -1,8 +1,8 @@
-"""Muon (Jordan et al. 2024): a matrix moves by its momentum made orthogonal, all else as in AdamW.
+"""Muon (Jordan et al. 2024): matrices are updated by their orthogonalized momentum, all else as in AdamW.
 
-So every direction of a matrix moves equally far, the rare ones too. A step is as long as Adam's would be
-(0.2 · √longer side, Liu et al. 2025): one learning rate serves both. Unlike the authors' and torch's, the
-products are in bfloat16 only where those of the model are, and equal shapes go together.
+Every direction of a matrix thus moves equally far, the rare ones too. Updates are scaled to Adam's size
+(0.2 · √longer side, Liu et al. 2025), so one learning rate serves both. Unlike the authors' and torch's, it
+uses bfloat16 only where the model does, and processes matrices of equal shape as one batch.
 """
 
 import math
@@ -16,15 +16,15 @@ from regard.linear import Linear
 
 MOMENTUM = 0.95
 QUINTIC = (3.4445, -4.7750, 2.0315)
-"""a·x + b·x³ + c·x⁵, which takes any x in (0, 1] near 1 within the rounds; the authors' choice."""
-ROUNDS = 5
+"""Coefficients of a·x + b·x³ + c·x⁵, which brings any x in (0, 1] near 1 when iterated (the authors')."""
+ITERATIONS = 5
 
 
 class Muon(torch.optim.AdamW):
-    """Embeddings, the output and what is no matrix have Adam's moments; matrices have one momentum."""
+    """Muon for the linear maps; AdamW for embeddings, the output layer and whatever is not a matrix."""
 
-    def __init__(self, model: nn.Module, *, narrow: bool = False, **adam: Any) -> None:
-        self.narrow = narrow
+    def __init__(self, model: nn.Module, *, bfloat16: bool = False, **adam: Any) -> None:
+        self.bfloat16 = bfloat16
         self.matrices = {
             module.weight
             for name, module in model.named_modules()
@@ -45,14 +45,14 @@ class Muon(torch.optim.AdamW):
         for group in groups:
             for shape, alike in groupby(filter(_has_gradient, group["params"]), key=_shape):
                 matrices = list(alike)
-                pushes = torch.stack([self._pushed(matrix) for matrix in matrices])
-                moves = orthogonal(pushes.bfloat16() if self.narrow else pushes).to(pushes.dtype)
+                momenta = torch.stack([self._nesterov(matrix) for matrix in matrices])
+                updates = orthogonalize(momenta.bfloat16() if self.bfloat16 else momenta).to(momenta.dtype)
                 length = 0.2 * math.sqrt(max(shape)) * group["lr"]
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
-                torch._foreach_add_(matrices, list(moves), alpha=-length)
+                torch._foreach_add_(matrices, list(updates), alpha=-length)
 
-    def _pushed(self, matrix: nn.Parameter) -> Tensor:
-        """Nesterov's momentum: where the gradient will have taken it."""
+    def _nesterov(self, matrix: nn.Parameter) -> Tensor:
+        """Update the momentum; returns Nesterov's look-ahead of it."""
         state, gradient = self.state[matrix], matrix.grad
         assert gradient is not None
         if "momentum" not in state:
@@ -61,16 +61,16 @@ class Muon(torch.optim.AdamW):
         return gradient.lerp(momentum, MOMENTUM)
 
 
-def orthogonal(x_NDF: Tensor) -> Tensor:
-    """The same singular vectors with all singular values near 1, by products alone (Newton and Schulz)."""
+def orthogonalize(x_NDF: Tensor) -> Tensor:
+    """Set all singular values near 1, keeping the singular vectors (Newton-Schulz iteration)."""
     if x_NDF.shape[1] > x_NDF.shape[2]:
-        return orthogonal(x_NDF.mT).mT
+        return orthogonalize(x_NDF.mT).mT
     a, b, c = QUINTIC
     x_NDF = x_NDF / x_NDF.norm(dim=(1, 2), keepdim=True).clamp_min(1e-7)
-    for _ in range(ROUNDS):
-        square_NDD = x_NDF @ x_NDF.mT
-        both_NDD = torch.baddbmm(square_NDD, square_NDD, square_NDD, beta=b, alpha=c)
-        x_NDF = torch.baddbmm(x_NDF, both_NDD, x_NDF, beta=a)
+    for _ in range(ITERATIONS):
+        gram_NDD = x_NDF @ x_NDF.mT
+        polynomial_NDD = torch.baddbmm(gram_NDD, gram_NDD, gram_NDD, beta=b, alpha=c)
+        x_NDF = torch.baddbmm(x_NDF, polynomial_NDD, x_NDF, beta=a)
     return x_NDF
 
 

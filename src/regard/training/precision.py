@@ -1,4 +1,4 @@
-"""How precisely a step computes: weights, moments and sums are single, products may be bfloat16."""
+"""Mixed precision: weights, moments and sums are float32, matrix products may be bfloat16."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -7,17 +7,17 @@ import torch
 from regard.training.config import TrainConfig
 from regard.training.machine import has_bfloat16
 
-WIDE_ENOUGH = 128
-"""Narrower models gain less from quicker products than the changes between precisions cost."""
+MIN_WIDTH = 128
+"""Smallest d_model for bfloat16; narrower models gain less than the conversions cost."""
 
 
-def is_narrow(plan: TrainConfig, device: torch.device, d_model: int) -> bool:
-    """Whether products are made in bfloat16. What decides is the machine, not its mood: no clock is asked."""
+def uses_bfloat16(plan: TrainConfig, device: torch.device, d_model: int) -> bool:
+    """Whether matrix products are computed in bfloat16; it depends on the hardware, not on timing."""
     if plan.precision == "auto":
-        return d_model >= WIDE_ENOUGH and has_bfloat16(device)
+        return d_model >= MIN_WIDTH and has_bfloat16(device)
     return plan.precision == "bfloat16"
 
 
-def products(device: torch.device, *, narrow: bool) -> AbstractContextManager[object]:
-    """In here matrix products are made in bfloat16, if they are to be narrow."""
-    return torch.autocast(device.type, torch.bfloat16) if narrow else nullcontext()
+def autocast(device: torch.device, *, bfloat16: bool) -> AbstractContextManager[object]:
+    """Context in which matrix products are computed in bfloat16, if so wanted."""
+    return torch.autocast(device.type, torch.bfloat16) if bfloat16 else nullcontext()

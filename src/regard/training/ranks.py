@@ -1,7 +1,7 @@
-"""This process among its equals: what `torchrun` starts, or one alone.
+"""Distributed training: this process among those that `torchrun` started, or alone.
 
-Every rank takes its share of each global batch; sums and decisions are agreed, so that all go the same way.
-What rank 0 says, it says in JSON: nothing is pickled, not even between processes.
+Every rank takes its share of each global batch; sums and decisions are shared, so that all stay in step.
+Rank 0 broadcasts JSON: nothing is pickled, not even between processes.
 """
 
 import json
@@ -20,8 +20,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RunError
 
-PATIENCE = timedelta(hours=2)
-"""How long the others wait while rank 0 validates, scores or saves."""
+TIMEOUT = timedelta(hours=2)
+"""Longest wait of the other ranks while rank 0 validates, scores or saves."""
 
 T = TypeVar("T")
 
@@ -32,18 +32,18 @@ class Ranks:
     world: int = 1
     device: torch.device | None = None
     shard: bool = False
-    """Whether each holds a part of the model only, so that all must take part in whatever it computes."""
+    """Whether each rank holds only a part of the model, so that all must take part in every pass."""
 
     @property
     def first(self) -> bool:
         return self.rank == 0
 
     def share(self, rows: Sequence[T]) -> Sequence[T]:
-        """This rank's part of a batch: nearly equal parts in order, none left out."""
+        """This rank's rows of a batch: nearly equal shares, in order."""
         return rows[len(rows) * self.rank // self.world : len(rows) * (self.rank + 1) // self.world]
 
     def parallel(self, model: nn.Module) -> nn.Module:
-        """The model with gradients that are averaged over the ranks."""
+        """Wrap the model so that gradients are averaged over the ranks."""
         if self.world == 1:
             return model
         if self.shard:
@@ -52,29 +52,29 @@ class Ranks:
             return sharding.shard(model)
         if not any(parameter.requires_grad for parameter in model.parameters()):
             return model
-        with warnings.catch_warnings():  # its other name is not known to the oldest torch that we take
+        with warnings.catch_warnings():  # the oldest torch that we support lacks its new name
             warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
             return DistributedDataParallel(model, broadcast_buffers=False)
 
-    def summing(self, parallel: nn.Module, last: bool) -> AbstractContextManager[None]:
-        """Only the last part of a batch pays for the exchange."""
+    def gradient_sync(self, parallel: nn.Module, last: bool) -> AbstractContextManager[None]:
+        """Context of one micro-batch; gradients are exchanged only in the last."""
         if isinstance(parallel, DistributedDataParallel) and not last:
-            waiting: AbstractContextManager[None] = parallel.no_sync()
-            return waiting
+            no_sync: AbstractContextManager[None] = parallel.no_sync()
+            return no_sync
         if self.shard and self.world > 1:
             parallel.set_requires_gradient_sync(last)  # type: ignore[operator]
         return nullcontext()
 
-    def sums(self, numbers: Mapping[str, float]) -> dict[str, float]:
-        """Each number summed over the ranks."""
-        return self._reduced(numbers, dist.ReduceOp.SUM)
+    def sum(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """Sum each number over the ranks."""
+        return self._all_reduce(numbers, dist.ReduceOp.SUM)
 
-    def most(self, numbers: Mapping[str, float]) -> dict[str, float]:
-        """Each number's largest value on any rank: how flags are agreed."""
-        return self._reduced(numbers, dist.ReduceOp.MAX)
+    def max(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """Take each number's maximum over the ranks, which is how they agree on flags."""
+        return self._all_reduce(numbers, dist.ReduceOp.MAX)
 
-    def told(self, value: Any = None) -> Any:
-        """What rank 0 gives, on every rank."""
+    def broadcast(self, value: Any = None) -> Any:
+        """Send rank 0's value to every rank, as JSON."""
         if self.world == 1:
             return value
         text = json.dumps(value).encode() if self.first else b""
@@ -84,36 +84,36 @@ class Ranks:
         dist.broadcast(content, 0)
         return json.loads(bytes(content.tolist()))
 
-    def _reduced(self, numbers: Mapping[str, float], how: Any) -> dict[str, float]:
+    def _all_reduce(self, numbers: Mapping[str, float], operation: Any) -> dict[str, float]:
         if self.world == 1:
             return dict(numbers)
         values = torch.tensor(list(numbers.values()), dtype=torch.float64, device=self.device)
-        dist.all_reduce(values, how)
+        dist.all_reduce(values, operation)
         return dict(zip(numbers, values.tolist(), strict=True))
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """A tensor of which each rank holds a part, put together; any other as it is. All ranks call it."""
+def full_tensor(tensor: Tensor) -> Tensor:
+    """Gather a sharded tensor, on all ranks; any other is returned unchanged."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def is_first() -> bool:
-    """Whether this process speaks and writes for all, as far as it can know before they have met."""
+    """Whether this process prints and writes for all, before the process group exists."""
     return os.environ.get("RANK", "0") == "0"
 
 
 @contextmanager
-def joined(device: torch.device, *, shard: bool = False) -> Iterator[Ranks]:
-    """The ranks that `torchrun` started, met and in agreement; alone without it."""
+def process_group(device: torch.device, *, shard: bool = False) -> Iterator[Ranks]:
+    """Join the process group that `torchrun` started; without it, this process is the only rank."""
     if "WORLD_SIZE" not in os.environ or "RANK" not in os.environ:
         yield Ranks(device=device, shard=shard)
         return
     try:
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     except (ValueError, RuntimeError) as error:
         raise RunError(
-            f"torchrun's processes did not meet ({str(error).splitlines()[0]}); start the same command on "
-            "every node with the same --nnodes and --rdzv-endpoint"
+            f"torchrun's processes could not connect ({str(error).splitlines()[0]}); start the same command "
+            "on every node with the same --nnodes and --rdzv-endpoint"
         ) from None
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size(), device, shard)

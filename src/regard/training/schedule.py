@@ -1,4 +1,4 @@
-"""Learning rate as a function of the step (counted from 1)."""
+"""Learning-rate schedules, as functions of the step (counted from 1)."""
 
 import math
 
@@ -6,7 +6,10 @@ from regard.training.config import TrainConfig
 
 
 def learning_rate(plan: TrainConfig, step: int, *, d_model: int, total_steps: int | None) -> float:
-    """The paper's: factor · d_model^−½ · min(t^−½, t · warmup^−3/2); the others warm up linearly to `lr`."""
+    """Learning rate of a step; every schedule but the paper's warms up linearly to `lr`.
+
+    The paper's is lr · d_model^−½ · min(t^−½, t · warmup^−3/2).
+    """
     warmup = max(1, plan.warmup)
     if plan.schedule == "paper":
         return float(plan.lr * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))

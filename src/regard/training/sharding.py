@@ -1,8 +1,8 @@
-"""Weights, gradients and moments split over the processes (FSDP2), and files that each writes its part of.
+"""Sharding of weights, gradients and moments over the ranks (FSDP2), and sharded checkpoint files.
 
-The files are those of `torch.distributed.checkpoint` in safetensors (its usual storage pickles). Any number
-of processes reads what any number has written; one alone needs no process group for it. This file is
-imported by whoever shards, and by nobody else: it takes torch a second.
+The files are those of `torch.distributed.checkpoint` in safetensors (its default storage pickles). Any number
+of ranks can read what any number has written; a single process needs no process group for it. Import this
+module only to shard: it takes torch a second.
 """
 
 import warnings
@@ -21,11 +21,11 @@ from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from regard.errors import CheckpointError
 
 METHODS = ("start", "step", "encode", "remember")
-"""What is called of a model or a layer besides forward."""
+"""Methods of models and layers that are called besides forward."""
 
 
 def shard(model: nn.Module) -> nn.Module:
-    """In place, layer by layer, and what is left as a whole."""
+    """Shard a model in place: each layer, then the rest as a whole."""
     # keys and values leave a layer as views; nothing of ours changes them in place
     warnings.filterwarnings("ignore", message=r"FSDP2-wrapped module \(.*\) returned a view tensor")
     layers = [layer for module in model.modules() if isinstance(module, nn.ModuleList) for layer in module]
@@ -38,21 +38,21 @@ def shard(model: nn.Module) -> nn.Module:
 
 
 def write(folder: Path, tensors: dict[str, Tensor]) -> None:
-    """Every process calls it; each writes its own part."""
+    """Write this rank's part of the tensors; all ranks call it."""
     writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
     with _faults_as(OSError), _quietly():
         save(tensors, storage_writer=writer, no_dist=not dist.is_initialized())
 
 
 def names(folder: Path) -> list[str]:
-    """Of the tensors that were written there; of none, there may be no folder."""
+    """Names of the tensors in a folder; none if there is no folder."""
     if not folder.is_dir():
         return []
     return [*HuggingFaceStorageReader(str(folder)).read_metadata().state_dict_metadata]
 
 
 def read(folder: Path, tensors: dict[str, Tensor]) -> None:
-    """Into the tensors given, whoever holds which part of them."""
+    """Read into the given tensors, however they are sharded."""
     reader = HuggingFaceStorageReader(str(folder))
     try:
         with _faults_as(CheckpointError), _quietly():
@@ -63,7 +63,7 @@ def read(folder: Path, tensors: dict[str, Tensor]) -> None:
 
 @contextmanager
 def _faults_as(kind: type[Exception]) -> Iterator[None]:
-    """The faults of all processes, of which the first is told."""
+    """Raise the first rank's error as `kind`."""
     try:
         yield
     except CheckpointException as error:
@@ -73,7 +73,7 @@ def _faults_as(kind: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """A process alone is warned that it is alone."""
+    """Silence torch's warning about a single process."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         yield

@@ -1,4 +1,4 @@
-"""Where events go: the console. The journal on disk is in journal.py."""
+"""Console sink of training events; the journal on disk is in journal.py."""
 
 import math
 import resource
@@ -27,13 +27,13 @@ from regard.training.events import (
 )
 
 WIDE = 116
-"""Columns from which the live line says everything and has a bar."""
-SOON = 2.0
-"""Seconds that need no explanation."""
+"""Smallest terminal width for all details and a progress bar."""
+SILENT_SECONDS = 2.0
+"""Seconds of encoding before it is reported."""
 
 
 class ConsoleSink:
-    """One live line on a terminal; plain lines, now and then, elsewhere."""
+    """Console output: one live line on a terminal, occasional plain lines elsewhere."""
 
     QUIET_SECONDS = 30.0
 
@@ -41,7 +41,7 @@ class ConsoleSink:
         self.console = console or Console(file=sys.stderr)
         self.rate, self.loss, self.metric = 0.0, math.nan, ""
         self.last_step: Step | None = None
-        self.said = -math.inf
+        self.last_print = -math.inf
         self.live: Progress | None = None
         self.line: TaskID | None = None
 
@@ -57,7 +57,7 @@ class ConsoleSink:
                 self._evaluated(event)
             case Finished():
                 self.close()
-                self._say(
+                self._print(
                     f"finished at step {event.step} after {clock(event.seconds)} ({event.reason}); "
                     f"kept the {event.chosen}: {_scores(event.metrics)}"
                 )
@@ -65,50 +65,54 @@ class ConsoleSink:
                 self._scoring(event)
             case Split():
                 if event.parts > 1:
-                    self._say(f"batches are split into {event.parts} parts to fit into memory")
+                    self._print(f"batches are split into {event.parts} micro-batches to fit into memory")
             case Skipped():
-                self._say(
-                    f"step {event.step}: update left out, loss {event.loss:.3g}, "
-                    f"gradient {event.grad_norm:.3g} ({event.total} so far)"
+                self._print(
+                    f"step {event.step}: update skipped, loss {event.loss:.3g}, "
+                    f"gradient norm {event.grad_norm:.3g} ({event.total} skipped so far)"
                 )
             case RolledBack():
-                self._say(f"back to step {event.step}, past the {len(event.excluded)} batches that led here")
+                self._print(
+                    f"rolled back to step {event.step}; the {len(event.excluded)} bad batches are excluded"
+                )
             case SaveFailed():
-                self._say(f"step {event.step}: checkpoint not written ({event.why}); the last one is intact")
+                self._print(
+                    f"step {event.step}: checkpoint not written ({event.why}); the previous one is intact"
+                )
             case SetAside():
-                self._say(
-                    f"{event.path}: {event.fault}; set aside as {event.moved_to.name}, using the one before"
+                self._print(
+                    f"{event.path}: {event.fault}; renamed to {event.moved_to.name}, using the previous one"
                 )
             case Saved():
                 pass
 
     def already_finished(self, run: str) -> None:
-        self._say(f"{run}: trained to its end already; --fresh starts over")
+        self._print(f"{run}: training has already finished; start over with --fresh")
 
     def close(self) -> None:
         if self.live is not None:
             self.live.stop()
             self.live = None
 
-    def _say(self, line: str, aside: str = "") -> None:
-        """As it is: names are not markup, and a pipe gets whole lines."""
+    def _print(self, line: str, dim: str = "") -> None:
+        """Print a line without interpreting markup; a pipe gets it unwrapped."""
         line = "\n".join(map(printable, line.split("\n")))
-        self.console.print(Text.assemble(line, (aside, "dim")), soft_wrap=not self.console.is_terminal)
+        self.console.print(Text.assemble(line, (dim, "dim")), soft_wrap=not self.console.is_terminal)
 
     def _prepared(self, event: Prepared) -> None:
         frozen = 0 < event.n_learning < event.n_parameters
-        learning = f", of which {event.n_learning / 1e6:.2f} M learn," if frozen else ""
+        trainable = f" ({event.n_learning / 1e6:.2f} M trainable)" if frozen else ""
         left_out = f" ({event.n_left_out:,} left out: {event.unusable})" if event.n_left_out else ""
-        self._say(
-            f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters{learning} on {event.device}\n"
+        self._print(
+            f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters{trainable} on {event.device}\n"
             f"{event.n_train:,} training examples{left_out}, {event.n_valid:,} for validation; "
             f"run folder {event.run}"
-            + (f"\ngoing on from step {event.resumed_step:,}" if event.resumed_step else "")
+            + (f"\nresuming from step {event.resumed_step:,}" if event.resumed_step else "")
         )
         self._start()
 
     def _start(self) -> None:
-        """The live line, where there can be one."""
+        """Start the live line on a terminal."""
         if self.console.is_terminal and self.live is None:
             self.live = Progress(
                 *([BarColumn(bar_width=16)] if self.console.width >= WIDE else []),
@@ -120,18 +124,18 @@ class ConsoleSink:
             self.line = self.live.add_task("", total=1.0)
 
     def _encoding(self, event: Encoding) -> None:
-        if event.seconds < SOON:
+        if event.seconds < SILENT_SECONDS:
             return
         self._start()
-        self._now(f"encoding · {event.rows:,} rows · {event.rows / event.seconds:,.0f} rows/s", 0.0)
+        self._show(f"encoding · {event.rows:,} rows · {event.rows / event.seconds:,.0f} rows/s", 0.0)
 
-    def _now(self, line: str, progress: float) -> None:
-        """What is going on: on the live line, or else as a line of its own now and then."""
+    def _show(self, line: str, progress: float) -> None:
+        """Show the current state on the live line, or print it now and then."""
         if self.live is not None and self.line is not None:
             self.live.update(self.line, completed=progress, description=line)
-        elif time.monotonic() - self.said >= self.QUIET_SECONDS:
-            self.said = time.monotonic()
-            self._say(line)
+        elif time.monotonic() - self.last_print >= self.QUIET_SECONDS:
+            self.last_print = time.monotonic()
+            self._print(line)
 
     def _step(self, event: Step) -> None:
         before = self.last_step
@@ -141,10 +145,10 @@ class ConsoleSink:
             self.rate = rate if not self.rate else self.rate + 0.1 * (rate - self.rate)
         self.loss = event.loss if math.isnan(self.loss) else self.loss + 0.1 * (event.loss - self.loss)
         self.last_step = event
-        self._now(self._line(event), event.progress)
+        self._show(self._line(event), event.progress)
 
     def _line(self, event: Step) -> str:
-        """Everything worth knowing, or on a narrow terminal what matters most of it."""
+        """Describe a step: all details, or on a narrow terminal the most important ones."""
         wide = self.live is None or self.console.width >= WIDE
         left = event.seconds * (1 - event.progress) / event.progress if event.progress else None
         parts = [
@@ -165,14 +169,14 @@ class ConsoleSink:
         if self.live is not None and self.line is not None:
             self.live.update(self.line, completed=1.0, description=line)
         else:
-            self._say(line)
+            self._print(line)
 
     def _evaluated(self, event: Evaluated) -> None:
         self.metric = "".join(f"{name} {value:.2f}" for name, value in list(event.metrics.items())[1:2])
         self.last_step = None
         mark = " ← best" if event.best else ""
         times = f"{clock(event.seconds)}, validation {event.took:.1f} s"
-        self._say(f"step {event.step}: {_scores(event.metrics)}{mark}", f"  ({times})")
+        self._print(f"step {event.step}: {_scores(event.metrics)}{mark}", f"  ({times})")
 
 
 def _scores(metrics: dict[str, float]) -> str:

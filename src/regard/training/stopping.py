@@ -1,8 +1,8 @@
-"""SIGINT, SIGTERM and SIGHUP: heard at once, obeyed where nothing is lost.
+"""Handling of SIGINT, SIGTERM and SIGHUP: stop where nothing is lost.
 
-While weights are being changed the first signal only leaves a note, which the loop reads between steps and
-between validation batches; it then saves and goes. At any other time, and at the second signal, the
-program goes at once: everything on disk is whole or absent. A SIGHUP that is ignored (nohup) stays so.
+While weights are being updated the first signal is only recorded; the loop checks for it between steps and
+between validation batches, then saves and stops. At any other time, and at the second signal, the program
+stops at once: everything on disk is complete or absent. An ignored SIGHUP (nohup) stays ignored.
 """
 
 import signal
@@ -16,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "
 
 
 class Interrupted(KeyboardInterrupt):
-    """Asked to stop by this signal."""
+    """Interruption by a signal."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)
@@ -25,30 +25,30 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class Stop:
-    heard: int | None = None
+    received: int | None = None
     deferring: bool = False
     thrown: Interrupted | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Signals come here instead of ending the process; only a main thread can hear them."""
+        """Install the signal handlers; outside the main thread, which alone can have them, do nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {signum: signal.signal(signum, self._hear) for signum in _awaited()}
+        before = {signum: signal.signal(signum, self._receive) for signum in _handled_signals()}
         try:
             yield
         except Exception as error:
             if self.thrown is None:
                 raise
-            raise self.thrown from error  # C code it met on its way up had made it an error of its own
+            raise self.thrown from error  # C code on its way up had replaced it by another error
         finally:
             for signum, handler in before.items():
                 signal.signal(signum, handler)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Inside, the first signal waits for `poll`."""
+        """Context in which the first signal waits for `poll`."""
         self.deferring = True
         try:
             yield
@@ -56,18 +56,19 @@ class Stop:
             self.deferring = False
 
     def poll(self) -> None:
-        if self.heard is not None:
-            raise Interrupted(self.heard)
+        """Raise Interrupted if a signal is waiting."""
+        if self.received is not None:
+            raise Interrupted(self.received)
 
-    def _hear(self, signum: int, frame: FrameType | None) -> None:
-        again, self.heard = self.heard is not None, signum
-        if again or not self.deferring:
+    def _receive(self, signum: int, frame: FrameType | None) -> None:
+        is_second, self.received = self.received is not None, signum
+        if is_second or not self.deferring:
             self.thrown = Interrupted(signum)
             raise self.thrown
 
 
-def _awaited() -> list[signal.Signals]:
-    """All of them but a SIGHUP that whoever started us wants ignored."""
+def _handled_signals() -> list[signal.Signals]:
+    """All signals, except a SIGHUP that the parent process has set to be ignored."""
     return [
         signum
         for signum in SIGNALS

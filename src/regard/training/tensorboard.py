@@ -1,4 +1,4 @@
-"""TensorBoard as one more place where events go; it comes with `regard[track]`."""
+"""TensorBoard sink of training events; it needs `regard[track]`."""
 
 from pathlib import Path
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from regard import durable
-from regard.text.plain import printable
 from regard.runs.report.curves import Curve, draw
 from regard.runs.report.history import History
+from regard.text.plain import printable
 
 NAME = "report.html"
 CHINESE = {

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from regard.errors import RunError
-from regard.training import fitting
+from regard.training import micro_batches
 from regard.training.events import Finished, Split, Step
-from regard.training.fitting import find_parts, is_memory_error
 from regard.training.loop import run
+from regard.training.micro_batches import find_micro_batches, is_memory_error
 from regard.training.state import Training
 
 Make = Callable[..., Training]
@@ -55,34 +55,34 @@ def test_the_fewest_parts_that_go_through_are_found(
     training = make(max_steps=3, batch_tokens="auto")
     training.model.train()
     n_rows = max(len(batch) for batch in training.order.epoch(0))
-    assert find_parts(training) == 1
+    assert find_micro_batches(training) == 1
     at_most(training, 3)
-    parts = find_parts(training)
+    parts = find_micro_batches(training)
     assert -(-n_rows // parts) <= 3 < -(-n_rows // (parts // 2))
     assert all(parameter.grad is None for parameter in training.model.parameters())
     at_most(training, 1)
-    assert find_parts(training) >= n_rows
+    assert find_micro_batches(training) >= n_rows
     at_most(training, 0)
     with pytest.raises(RunError, match="not even one row of the largest batch fits into memory"):
-        find_parts(training)
+        find_micro_batches(training)
 
 
 def test_little_memory_asks_for_more_parts(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     training = make(max_steps=3, batch_tokens="auto")
     largest = max(training.order.epoch(0), key=len)
-    whole = fitting._kept_for_backward(training, largest)
+    whole = micro_batches._saved_for_backward(training, largest)
     parts = []
     for share in (2.0, 0.6, 0.2):
-        room = (fitting._gradients_and_moments(training) + share * whole) / fitting.SHARE
-        monkeypatch.setattr(fitting, "_room", lambda room=room: room)
-        parts.append(find_parts(training))
+        room = (micro_batches._gradients_and_moments(training) + share * whole) / micro_batches.SHARE
+        monkeypatch.setattr(micro_batches, "_free_memory", lambda room=room: room)
+        parts.append(find_micro_batches(training))
     assert parts[0] == 1 < parts[1] < parts[2]
 
 
-def test_what_is_kept_for_backward_grows_with_the_rows(make: Make) -> None:
+def test_what_is_saved_for_backward_grows_with_the_rows(make: Make) -> None:
     training = make(max_steps=1, batch_tokens="auto")
     largest = max(training.order.epoch(0), key=len)
-    half, whole = (fitting._kept_for_backward(training, largest[:n]) for n in (5, 10))
+    half, whole = (micro_batches._saved_for_backward(training, largest[:n]) for n in (5, 10))
     assert 1.6 < whole / half < 2.4
 
 
@@ -101,7 +101,7 @@ def test_the_result_is_that_of_the_whole_batch_and_the_choice_is_stored(
     assert losses == pytest.approx(expected, rel=1e-5)
     resumed = make("split", batch_tokens="auto", **plan)
     resumed.resume()
-    assert resumed.n_parts == parts
+    assert resumed.n_micro_batches == parts
 
 
 def test_a_batch_that_does_not_fit_later_is_split_then(
@@ -127,7 +127,5 @@ def test_a_batch_that_does_not_fit_later_is_split_then(
 def test_without_auto_it_is_said_what_to_do(make: Make, at_most: Callable[[Training, int], None]) -> None:
     training = make(max_steps=3, accumulate=2)
     at_most(training, 1)
-    with pytest.raises(
-        RunError, match=r'out of memory at step 1 with 2 parts .*batch_tokens = "auto", or .*accumulate = 4'
-    ):
+    with pytest.raises(RunError, match=r'with 2 micro-batches .*batch_tokens = "auto", or .*accumulate = 4'):
         list(run(training))

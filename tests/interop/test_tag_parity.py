@@ -5,16 +5,16 @@ import json
 import pytest
 import torch
 
-from regard.interop.tagging import Chain
+from regard.interop.tag_parity import CRFScores
 from regard.layers.crf import CRF
 from regard.models.tagger import allowed
 from regard.text.plain import finite
 from tiny import TAGS
 
 
-def read_again(crf: CRF) -> Chain:
+def read_again(crf: CRF) -> CRFScores:
     told = {name: part.tolist() for name, part in zip(("begin", "step", "end"), crf.weights(), strict=True)}
-    chain = Chain.of(json.loads(json.dumps(finite(told), allow_nan=False)))
+    chain = CRFScores.of(json.loads(json.dumps(finite(told), allow_nan=False)))
     assert chain is not None
     return chain
 
@@ -35,4 +35,4 @@ def test_best_tags_and_their_probability(n_words: int, scheme: bool) -> None:
 
 
 def test_without_a_crf_there_is_no_chain() -> None:
-    assert Chain.of(None) is None
+    assert CRFScores.of(None) is None

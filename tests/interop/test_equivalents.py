@@ -92,15 +92,15 @@ def test_a_broken_export_is_caught_and_removed(
     tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = {"hf": hf, "ct2": ct2}[to]
-    honest = module.written_out
+    honest = module.expand_weights
 
     def dishonest(*arguments: Any) -> Any:
         own, config = honest(*arguments)
         own["decoder.layers.1.cross.v.bias"][3] += 0.5
         return own, config
 
-    monkeypatch.setattr(module, "written_out", dishonest)
-    with pytest.raises(RunError, match="does not answer as this model does"):
+    monkeypatch.setattr(module, "expand_weights", dishonest)
+    with pytest.raises(RunError, match="does not answer as the original does"):
         exported(tmp_path, to, {}, joint=False)
     assert list(tmp_path.iterdir()) == []
 
@@ -141,8 +141,8 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("to", "options", "sentence"),
     [
-        ("hd", {}, "hd: not an engine to export to; did you mean hf"),
-        ("hf", {"int8": True}, "hf: has no int8 here; export to ct2"),
+        ("hd", {}, "hd: unknown export target; did you mean hf"),
+        ("hf", {"int8": True}, "hf: int8 is only available for ct2"),
     ],
 )
 def test_wrong_wishes(tmp_path: Path, to: str, options: dict[str, Any], sentence: str) -> None:
@@ -223,5 +223,5 @@ def test_what_of_a_search_stays_is_told(
     task, model = translator(config, joint=True, decode=decode)
     notes = export(task, model, config, tmp_path / "out", to, texts()).notes
     named = ", ".join(f"decode.{name}" for name in lost)
-    told = f"not in the folder, as nothing there means the same: {named}; answers are found without"
+    told = f"not exported, as the target engine has no equivalent: {named}"
     assert [note for note in notes if "decode." in note] == ([told] if lost else [])

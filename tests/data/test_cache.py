@@ -9,19 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data import examples, splits
-from regard.data.examples import (
-    ADDED,
-    Examples,
-    Kept,
-    held_out,
-    write,
-)
+from regard.data import cache, splits
+from regard.data.cache import Arrays, Examples, held_out, write
 from regard.data.splits import End, Every
 from regard.errors import DataError
 from regard.files.row import Row
 from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
-from regard.text.tokenizer import Tokenizer
 
 WORDS = ["the", "heath", "the", "grove", "a", "mile", "of", "moss", "and", "stone", "under", "rain"]
 
@@ -50,7 +43,7 @@ def task(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examples, "CHUNK", 17)
+    monkeypatch.setattr(cache, "CHUNK", 17)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -70,22 +63,16 @@ def test_the_usable_examples_come_back_with_their_places(task: Any, where: str, 
         revived = found[i]
         assert revived.row.where == example.row.where == found.row(i).where
         assert tuple(found.sizes[i]) == task.size(example) == task.size(revived)
-        for one, other in zip(task.keep(revived), task.keep(example), strict=True):
-            assert one.tolist() == other.tolist()
+        kept, originally = task.keep(revived), task.keep(example)
+        assert {name: array.tolist() for name, array in kept.items()} == {
+            name: array.tolist() for name, array in originally.items()
+        }
     batch, twin = task.collate([found[3], found[1]]), task.collate([expected[3], expected[1]])
     assert batch.counts == twin.counts
     for name, value in vars(batch).items():
         other = getattr(twin, name)
         same = name == "examples" or value is other or value.equal(other)
         assert same, f"{name}: a batch of revived examples is the batch of the originals"
-
-
-@pytest.mark.parametrize(("size", "dtype"), [(2**16 - ADDED, np.uint16), (2**16 - ADDED + 1, np.uint32)])
-def test_a_large_vocabulary_takes_more_room(
-    size: int, dtype: type[np.integer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Tokenizer, "__len__", lambda self: size)
-    assert Examples.of(TASKS["translate"], rows(20))[0].source.dtype == dtype
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -96,12 +83,12 @@ def test_a_large_number_takes_more_room_from_the_row_on_that_has_it(
     """As where the second of two texts begins, which no vocabulary bounds."""
     task, keep = TASKS["classify"], Classify.keep
 
-    def far_on(self: Classify, example: Any) -> Kept:
-        tokens, numbers = keep(self, example)
-        return tokens, np.append(numbers, 70_000 if example.row.file == "part-1.tsv" else 5)
+    def far_on(self: Classify, example: Any) -> Arrays:
+        second = 70_000 if example.row.file == "part-1.tsv" else 5
+        return {**keep(self, example), "second": np.array([second])}
 
     monkeypatch.setattr(Classify, "keep", far_on)
-    monkeypatch.setattr(examples, "REWRITTEN", 7)
+    monkeypatch.setattr(cache, "REWRITTEN", 7)
     if where == "memory":
         found: Any = Examples.of(task, rows(120))
     else:
@@ -120,7 +107,7 @@ def test_some_rows_are_held_out(task: Any, tmp_path: Path) -> None:
     heard: list[int] = []
     kept_back: list[Row] = []
     given = Every().split(20, rows(120), kept_back)
-    write(task, given, tmp_path / "cache", name="data", kept_back=kept_back, tick=heard.append)
+    write(task, given, tmp_path / "cache", name="data", held_out=kept_back, tick=heard.append)
     found = Examples.open(task, tmp_path / "cache")
     assert held_out(tmp_path / "cache") == rows(120)[19::20]
     kept = {found.row(i).where for i in range(len(found))}
@@ -153,9 +140,9 @@ def test_a_damaged_cache_is_not_used(damage: str, tmp_path: Path) -> None:
     index = folder / "index.json"
     match damage:
         case "missing":
-            (folder / "1.values").unlink()
+            (folder / "target.values").unlink()
         case "cut":
-            (folder / "0.values").write_bytes((folder / "0.values").read_bytes()[:-2])
+            (folder / "source.values").write_bytes((folder / "source.values").read_bytes()[:-2])
         case "no index":
             index.unlink()
         case "other format":
@@ -186,3 +173,74 @@ def test_rows_that_belong_together_are_held_out_together() -> None:
     left = list(Every(together="context").split(2, given, kept_back))
     assert [row.line for row in kept_back] == [3, 4, 5, 9, 10, 11]
     assert [row.line for row in left] == [0, 1, 2, 6, 7, 8, 12, 13]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_one_flipped_bit_in_any_file_is_seen(tmp_path: Path, whole: bool) -> None:
+    task, folder = TASKS["translate"], tmp_path / "cache"
+    held_back: list[Row] = []
+    write(task, Every().split(20, rows(60), held_back), folder, name="data", held_out=held_back)
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 1):
+            flipped = bytearray(content)
+            flipped[place] ^= 1
+            path.write_bytes(flipped)
+            assert Examples.open(task, folder, whole=whole) is None, (path.name, place)
+        path.write_bytes(content)
+    assert Examples.open(task, folder, whole=whole) is not None
+
+
+def test_of_a_large_folder_a_sample_is_looked_at_unless_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "BLOCK", 64)
+    monkeypatch.setattr(cache, "SAMPLED", 7)
+    task, folder, seen = TASKS["translate"], tmp_path / "cache", list[bytes]()
+    write(task, rows(120), folder, name="data")
+    summed = cache._sum
+    monkeypatch.setattr(cache, "_sum", lambda block: (seen.append(block), summed(block))[1])
+    assert Examples.open(task, folder) is not None
+    assert len(seen) == 1 + 7, "the index, and so many blocks"
+    seen.clear()
+    assert Examples.open(task, folder, whole=True) is not None
+    assert len(seen) > 50
+
+
+def test_arrays_of_any_type_and_shape_come_back(tmp_path: Path) -> None:
+    class Pictures:
+        layout = Examples
+
+        def encode(self, given: list[Row]) -> list[tuple[Row, Any]]:
+            rng = np.random.default_rng(len(given))
+            return [
+                (row, {
+                    "pixels": rng.integers(0, 255, (row.line, 5, 3), np.uint8),
+                    "frames": rng.normal(size=(row.line + 1, 2)).astype(np.float32),
+                    "below": rng.integers(-9, 9, 2),
+                })
+                for row in given
+            ]  # fmt: skip
+
+        def usable(self, example: Any) -> bool:
+            return bool(example[0].line % 5)
+
+        def size(self, example: Any) -> tuple[int]:
+            return (example[0].line,)
+
+        def keep(self, example: Any) -> Arrays:
+            return dict(example[1])
+
+        def revive(self, row: Row, kept: Arrays) -> Any:
+            return row, kept
+
+    given, task = [Row({}, "x", line) for line in range(1, 14)], Pictures()
+    write(task, given, tmp_path / "cache", name="data")
+    found = Examples.open(task, tmp_path / "cache")
+    assert found is not None
+    wanted = [example for example in task.encode(given) if task.usable(example)]
+    for (row, arrays), (before, kept) in zip(found, wanted, strict=True):
+        assert row.line == before.line
+        for name, array in kept.items():
+            np.testing.assert_array_equal(arrays[name], array)
+    assert found[0][1]["pixels"].dtype == np.uint8, "pictures are as large as they were"

@@ -1,4 +1,4 @@
-"""Our side of a comparison of translators."""
+"""Our side of the parity check for translators, and the search that both sides are asked for."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,28 +16,30 @@ from regard.tasks.seq2seq import Seq2Seq
 from regard.tasks.writer import NEVER_WRITTEN
 from regard.text.tokenizer import BOS, EOS
 
-MOST_PIECES = 200
-"""Of answers that are compared, the end counted."""
+MAX_TOKENS = 200
+"""Longest answer that is compared, in tokens, EOS included."""
 
 
 class Search(NamedTuple):
-    """What every engine can be asked for: beams, ranked by probability alone, and a longest answer."""
+    """The search every engine supports: a beam ranked by probability alone, with a maximum length."""
 
     beam: int
-    most: int
-    """Pieces, the end counted."""
+    max_tokens: int
+    """Longest answer, EOS included."""
 
     @classmethod
     def of(cls, task: Seq2Seq[Any], sizes: Sequence[int], *, greedy: bool = False) -> "Search":
-        """The run's beam; as long as the longest source lets an answer be."""
+        """Take the run's beam, and the longest answer that the longest source allows."""
         decode = task.config.decode
         longest = DecodeConfig(max_ratio=decode.max_ratio).limit(max(sizes))
-        return cls(1 if greedy else decode.beam, min(task.config.max_length, longest, MOST_PIECES))
+        return cls(1 if greedy else decode.beam, min(task.config.max_length, longest, MAX_TOKENS))
 
 
-class Translator:
-    """`closes_first`: what may not come has no share in the
-    probabilities of the rest, as where an engine closes it before the softmax."""
+class TranslationEngine:
+    """Our model as a parity engine.
+
+    `masks_first` removes forbidden tokens before the softmax instead of after it, as CTranslate2 does.
+    """
 
     name = "regard"
 
@@ -47,41 +49,43 @@ class Translator:
         model: Transformer | RNNSeq2Seq,
         search: Search,
         *,
-        closes_first: bool = False,
+        masks_first: bool = False,
     ) -> None:
-        self.task, self.model, self.most = task, model, search.most
+        self.task, self.model, self.max_tokens = task, model, search.max_tokens
         self.decode = DecodeConfig(
-            beam=search.beam, length_penalty=0, max_ratio=100, max_length=search.most - 1
+            beam=search.beam, length_penalty=0, max_ratio=100, max_length=search.max_tokens - 1
         )
-        self._stepper: Any = _ClosesFirst(model) if closes_first else model
+        self._stepper: Any = _MaskedStepper(model) if masks_first else model
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         examples = self.task.encode(rows_of(texts, *self.task.inputs))
-        batch = self._placed(examples)
+        batch = self._batch(examples)
         with torch.inference_mode():
             state = self.model.start(batch.source_BK, batch.source_lengths_B)
             sources = [example.source.tolist() for example in examples]
-            found = self.task.writer(self._stepper, state, sources, self.decode, batch.source_BK.device)
-        return [self._answer(best.ids) for best, *_ in found]
+            hypotheses = self.task.writer(self._stepper, state, sources, self.decode, batch.source_BK.device)
+        return [self._answer(best.ids) for best, *_ in hypotheses]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        asked = self.task.encode(rows_of(texts, *self.task.inputs))
+        examples = self.task.encode(rows_of(texts, *self.task.inputs))
         forced = [
             Pair(pair.row, pair.source, np.array((BOS, *answer.ids, EOS)))
-            for pair, answer in zip(asked, answers, strict=True)
+            for pair, answer in zip(examples, answers, strict=True)
         ]
         with torch.inference_mode():
-            log_probs = self.task.replay(self.model, self._placed(forced)).tolist()
+            log_probs = self.task.replay(self.model, self._batch(forced)).tolist()
         return [row[: len(answer.ids) + 1] for row, answer in zip(log_probs, answers, strict=True)]
 
     def _answer(self, ids: tuple[int, ...]) -> Answer:
-        return Answer(self.task.target.decode(ids), ids, cut=len(ids) + 1 >= self.most)
+        return Answer(self.task.target.decode(ids), ids, truncated=len(ids) + 1 >= self.max_tokens)
 
-    def _placed(self, examples: Sequence[Pair]) -> Pairs:
+    def _batch(self, examples: Sequence[Pair]) -> Pairs:
         return self.task.collate(examples).to(next(self.model.parameters()).device)
 
 
-class _ClosesFirst:
+class _MaskedStepper:
+    """A stepper whose logits of forbidden tokens are −∞."""
+
     def __init__(self, model: Transformer | RNNSeq2Seq) -> None:
         self.model: Any = model
 

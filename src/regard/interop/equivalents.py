@@ -1,9 +1,9 @@
-"""Which model of Hugging Face computes the same function as ours, and which of its tensors is which of ours.
+"""Hugging Face architectures equivalent to our Transformer, and how their tensors correspond to ours.
 
 Post-norm with sinusoids is Marian, pre-norm with sinusoids is Pegasus, pre-norm with learned positions is
-Blenderbot. (BART and mBART, which are better known, normalise the embeddings; ours does not.) They lay the
-sinusoids' sines before their cosines where the paper and we alternate them: the channels of the residual
-stream are numbered anew, which no layer notices. The same table is read backwards by import.
+Blenderbot. (BART and mBART, which are better known, normalise the embeddings; ours does not.) They put all
+sines of the sinusoids before the cosines where the paper and we alternate them, so the channels of the
+residual stream are permuted, which no layer notices. Import uses the same table in reverse.
 """
 
 from collections.abc import Iterator
@@ -18,30 +18,31 @@ from regard.models.outline import outline
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh"}
 NORM_EPS = 1e-5
-"""Theirs is not a setting."""
+"""Their epsilon, which is not configurable."""
 
 
 @dataclass(frozen=True)
-class Twin:
+class Equivalent:
     model_type: str
     architecture: str
     norm: str
     position: str
     separate: bool
-    """Whether it can have two vocabularies, or tables of its own for source, target and output."""
+    """Whether it supports two vocabularies, or separate tables for source, target and output."""
 
 
-MARIAN = Twin("marian", "MarianMTModel", "post", "sinusoidal", separate=True)
-PEGASUS = Twin("pegasus", "PegasusForConditionalGeneration", "pre", "sinusoidal", separate=False)
-BLENDERBOT = Twin("blenderbot", "BlenderbotForConditionalGeneration", "pre", "learned", separate=False)
-TWINS = (MARIAN, PEGASUS, BLENDERBOT)
+MARIAN = Equivalent("marian", "MarianMTModel", "post", "sinusoidal", separate=True)
+PEGASUS = Equivalent("pegasus", "PegasusForConditionalGeneration", "pre", "sinusoidal", separate=False)
+BLENDERBOT = Equivalent("blenderbot", "BlenderbotForConditionalGeneration", "pre", "learned", separate=False)
+EQUIVALENTS = (MARIAN, PEGASUS, BLENDERBOT)
 
 
-def twin_of(config: TransformerConfig, dims: Dims) -> Twin:
-    found = next(
-        (twin for twin in TWINS if (twin.norm, twin.position) == (config.norm, config.position)), None
+def find_equivalent(config: TransformerConfig, dims: Dims) -> Equivalent:
+    """Find the architecture that computes the same function; RunError if there is none."""
+    equivalent = next(
+        (each for each in EQUIVALENTS if (each.norm, each.position) == (config.norm, config.position)), None
     )
-    if found is None:
+    if equivalent is None:
         raise _no_counterpart(
             f"norm = {config.norm!r} with position = {config.position!r}",
             "sinusoidal positions, or learned ones with norm = 'pre'",
@@ -52,43 +53,46 @@ def twin_of(config: TransformerConfig, dims: Dims) -> Twin:
         raise _no_counterpart(f"activation = {config.activation!r}", "relu or gelu")
     if config.norm_eps != NORM_EPS:
         raise _no_counterpart(f"norm_eps = {config.norm_eps:g}", f"{NORM_EPS:g}")
-    if not found.separate and not (dims.joint and config.tie_embeddings):
+    if not equivalent.separate and not (dims.joint and config.tie_embeddings):
         raise _no_counterpart(
             "norm = 'pre' with more than one embedding table",
             "task.joint = true with tie_embeddings = true, or norm = 'post' with sinusoidal positions",
         )
-    return found
+    return equivalent
 
 
-def _no_counterpart(what: str, instead: str) -> RunError:
+def _no_counterpart(setting: str, instead: str) -> RunError:
     return RunError(
-        f"hf: {what} has no counterpart in Hugging Face's models; train with {instead}, or export to onnx"
+        f"hf: {setting} has no counterpart in Hugging Face's models; train with {instead}, or export to onnx"
     )
 
 
-def to_foreign(own: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
-    """Our tensors under their names and in their order of channels; `config` is plain (plain.py)."""
-    order = _order(config)
-    return {theirs: _reordered(own[ours], axis, order) for ours, theirs, axis in correspondence(config, dims)}
-
-
-def to_ours(foreign: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
-    """The inverse; what is not there is left out."""
-    back = _order(config).argsort()
+def to_theirs(our_tensors: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
+    """Rename our tensors and permute their channels; they must be expanded (expanded_weights.py)."""
+    order = _channel_order(config)
     return {
-        ours: _reordered(foreign[theirs], axis, back)
+        theirs: _reordered(our_tensors[ours], axis, order)
         for ours, theirs, axis in correspondence(config, dims)
-        if theirs in foreign
+    }
+
+
+def to_ours(their_tensors: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
+    """Invert `to_theirs`, skipping tensors that are absent."""
+    inverse = _channel_order(config).argsort()
+    return {
+        ours: _reordered(their_tensors[theirs], axis, inverse)
+        for ours, theirs, axis in correspondence(config, dims)
+        if theirs in their_tensors
     }
 
 
 def correspondence(config: TransformerConfig, dims: Dims) -> Iterator[tuple[str, str, int | None]]:
-    """Our name, their name, and along which axis the channels of the residual stream lie."""
+    """Our name, their name, and the axis of the residual stream's channels for each tensor."""
     shared = dims.joint and config.tie_embeddings
     for name in outline(config, dims).state_dict():
         *path, last, kind = name.split(".")
         if path and path[0] in ("encoder", "decoder"):
-            yield name, _inside(path, last, kind), _residual_axis(last, kind)
+            yield name, _layer_name(path, last, kind), _residual_axis(last, kind)
         elif last == "position":
             side = path[0].removeprefix("embed_")
             for stack in ("encoder", "decoder") if shared else (_STACKS[side],):
@@ -121,7 +125,7 @@ _PARTS = {
 }
 
 
-def _inside(path: list[str], last: str, kind: str) -> str:
+def _layer_name(path: list[str], last: str, kind: str) -> str:
     steps = [_PARTS.get(step, step) for step in (*path, last) if step != "ff"]
     return ".".join(("model", *steps, kind))
 
@@ -132,8 +136,8 @@ def _residual_axis(last: str, kind: str) -> int | None:
     return 0
 
 
-def _order(config: TransformerConfig) -> Tensor:
-    """Which of our channels stands at each place of theirs."""
+def _channel_order(config: TransformerConfig) -> Tensor:
+    """Our channel number for each of their channels."""
     channels = torch.arange(config.d_model)
     return torch.cat([channels[::2], channels[1::2]]) if config.position == "sinusoidal" else channels
 

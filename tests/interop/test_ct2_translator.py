@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.api.trained import Trained
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError, RunError
-from regard.interop.ct2_engine import Engines
+from regard.interop.ct2_translator import EngineChoice
 from regard.text.tokenizer import BOS, PAD, UNK
 from tiny import classifier, rnn, transformer, untrained
 
@@ -26,8 +26,8 @@ TEXTS = [
 ]
 
 
-def with_fast(own: Trained, wanted: Any = "ct2", **how: Any) -> Trained:
-    engines = Engines.made(wanted, own.task, own.model, own.model_config, CPU, **how)
+def with_ct2(own: Trained, wanted: Any = "ct2", **how: Any) -> Trained:
+    engines = EngineChoice.resolve(wanted, own.task, own.model, own.model_config, CPU, **how)
     return Trained(own.task, own.task_config, own.model, own.model_config, {}, CPU, engines)
 
 
@@ -48,10 +48,10 @@ def closing_first(own: Trained) -> Trained:
 def test_answers_as_the_search_of_our_own(norm: str, beam: int, n_best: int) -> None:
     torch.manual_seed(3)
     own = closing_first(untrained(transformer(norm=norm)))
-    fast = with_fast(own)
+    ct2 = with_ct2(own)
     search = {"beam": beam, "n_best": n_best, "length_penalty": 0.7}
-    ours, theirs = own.predict(TEXTS, **search), fast.predict(TEXTS, **search)
-    assert fast.answered_by(**search).startswith("CTranslate2 ")
+    ours, theirs = own.predict(TEXTS, **search), ct2.predict(TEXTS, **search)
+    assert ct2.answered_by(**search).startswith("CTranslate2 ")
     alike = [(one, other) for one, other in zip(ours, theirs, strict=True) if one.ids == other.ids]
     assert len(alike) >= (len(TEXTS) if beam == 1 else 0.8 * len(TEXTS)), "it may end its beams earlier"
     for one, other in alike:
@@ -65,7 +65,7 @@ def test_unscored_answers_are_the_same(beam: int) -> None:
     torch.manual_seed(3)
     own = closing_first(untrained(transformer()))
     texts = [text for text in TEXTS if text.strip()]
-    for trained in (own, with_fast(own)):
+    for trained in (own, with_ct2(own)):
         scored, plain = (trained.predict(texts, beam=beam, scores=wanted) for wanted in (True, False))
         assert [one.ids for one in plain] == [one.ids for one in scored]
         assert all(math.isnan(one.score) == (beam == 1) for one in plain)
@@ -76,8 +76,8 @@ def test_unscored_answers_are_the_same(beam: int) -> None:
 
 def test_each_answer_is_told_with_its_place() -> None:
     told: dict[int, Any] = {}
-    fast = with_fast(untrained(transformer()))
-    assert fast.predict(TEXTS, tell=told.__setitem__, beam=2) == [told[place] for place in range(len(TEXTS))]
+    ct2 = with_ct2(untrained(transformer()))
+    assert ct2.predict(TEXTS, tell=told.__setitem__, beam=2) == [told[place] for place in range(len(TEXTS))]
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -85,7 +85,7 @@ def test_what_is_too_long_for_its_own_text_is_cut_where_ours_is(beam: int) -> No
     """Though it is asked about together with longer texts, whose answers may be longer."""
     own = closing_first(untrained(transformer()))
     search = {"beam": beam, "max_ratio": 0.5, "length_penalty": 0.0}
-    ours, theirs = own.predict(TEXTS, **search), with_fast(own).predict(TEXTS, **search)
+    ours, theirs = own.predict(TEXTS, **search), with_ct2(own).predict(TEXTS, **search)
     cut = {
         place
         for place, text in enumerate(TEXTS)
@@ -101,19 +101,19 @@ def test_a_text_as_long_as_may_be_is_answered_too() -> None:
     """Neither engine has places beyond max_length, whatever max_ratio allows."""
     own = untrained(transformer())
     longest = "fog " * 199
-    assert len(with_fast(own).predict(longest, beam=2).ids) < 200
+    assert len(with_ct2(own).predict(longest, beam=2).ids) < 200
 
 
 @pytest.mark.parametrize("engine", ["builtin", "ct2"])
 def test_what_is_longer_than_the_model_can_write_is_refused(engine: str) -> None:
-    trained = with_fast(untrained(transformer()), engine)
+    trained = with_ct2(untrained(transformer()), engine)
     with pytest.raises(RecipeError, match=r"decode\.min_length: 200 pieces .*\(199, one less than task"):
         trained.predict("fog", beam=1, min_length=200)
 
 
 def test_an_answer_may_be_forced_to_be_longer_than_its_source_allows() -> None:
-    fast = with_fast(untrained(transformer()))
-    assert len(fast.predict("fog", beam=1, min_length=30, max_ratio=0.5).ids) >= 30
+    ct2 = with_ct2(untrained(transformer()))
+    assert len(ct2.predict("fog", beam=1, min_length=30, max_ratio=0.5).ids) >= 30
 
 
 @pytest.mark.parametrize(
@@ -132,39 +132,39 @@ def test_an_answer_may_be_forced_to_be_longer_than_its_source_allows() -> None:
 def test_settings_of_our_own_are_never_dropped(decode: dict[str, Any]) -> None:
     own = untrained(transformer())
     (name,) = decode
-    assert with_fast(own, "auto").predict(TEXTS, **decode) == own.predict(TEXTS, **decode)
-    assert with_fast(own, "auto").answered_by(**decode) == f"regard (CTranslate2 has no {name})"
+    assert with_ct2(own, "auto").predict(TEXTS, **decode) == own.predict(TEXTS, **decode)
+    assert with_ct2(own, "auto").answered_by(**decode) == f"regard (CTranslate2 has no {name})"
     with pytest.raises(RecipeError, match=f"decode.{name}: CTranslate2 has no such setting"):
-        with_fast(own).predict(TEXTS, **decode)
+        with_ct2(own).predict(TEXTS, **decode)
 
 
 def test_every_setting_was_thought_of() -> None:
     """A new setting of the search is our own until somebody says otherwise."""
     honoured = {"scores", "beam", "n_best", "length_penalty", "min_length", "max_length", "max_ratio"}
-    fast = with_fast(untrained(transformer())).engines.fast
-    assert fast is not None
+    ct2 = with_ct2(untrained(transformer())).engines.ct2
+    assert ct2 is not None
     for name, field in DecodeConfig.model_fields.items():
         changed = DecodeConfig.model_construct(**{name: object()})
-        assert (fast.why_not(changed) is None) == (name in honoured), (name, field)
+        assert (ct2.unsupported(changed) is None) == (name in honoured), (name, field)
 
 
 @pytest.mark.parametrize("config", [rnn(), classifier("rnn"), transformer(position="alibi")])
 def test_a_model_without_a_counterpart(config: Any) -> None:
     own = untrained(config)
     with pytest.raises(RunError, match=r"ct2: .*CTranslate2"):
-        with_fast(own)
-    auto = with_fast(own, "auto")
+        with_ct2(own)
+    auto = with_ct2(own, "auto")
     assert auto.answered_by().startswith("regard (")
     assert auto.predict("fog") == own.predict("fog")
 
 
 def test_int8_rounds() -> None:
     own = untrained(transformer())
-    rounded = with_fast(own, int8=True)
+    rounded = with_ct2(own, int8=True)
     assert rounded.answered_by().endswith("int8")
     assert len(rounded.predict(TEXTS)) == len(TEXTS)
-    with pytest.raises(RunError, match="int8: only CTranslate2 rounds weights"):
-        with_fast(own, "builtin", int8=True)
+    with pytest.raises(RunError, match="int8: only CTranslate2 supports int8"):
+        with_ct2(own, "builtin", int8=True)
 
 
 def test_no_room_for_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,10 +174,10 @@ def test_no_room_for_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     own = untrained(transformer())
     monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
     with pytest.raises(RunError, match=r"ct2: .* cannot be written \(No space left on device\); make room"):
-        with_fast(own)
-    assert with_fast(own, "auto").answered_by().startswith("regard (is handed the weights in a temporary")
+        with_ct2(own)
+    assert with_ct2(own, "auto").answered_by().startswith("regard (the temporary folder that hands")
 
 
 def test_an_engine_nobody_knows() -> None:
     with pytest.raises(RunError, match="engine ct: unknown; did you mean ct2"):
-        with_fast(untrained(transformer()), "ct")
+        with_ct2(untrained(transformer()), "ct")
