@@ -1,10 +1,10 @@
-"""Attention over few keys on a CPU: torch's fused kernel beside `attend_few`, forward and backward.
+"""Attention over few keys on a CPU: torch's fused kernel beside `attend_few_keys`, forward and backward.
 
     python bench/attention_speed.py
 
 Each shape is a batch of about 2,048 tokens as training sees it, heads beside each other in memory as
 projections leave them. Prints milliseconds (median of interleaved repeats) and their ratio: the constants
-FEW_KEYS and MANY_ROWS of regard/attention/short.py come from here.
+MAX_KEYS and MIN_ROWS of regard/attention/cpu/small_kernel.py come from here.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.short import attend_few
+from regard.attention.cpu.small_kernel import attend_few_keys
 
 Kernel = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
 SHAPES = [
@@ -33,7 +33,7 @@ def fused(q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None) -> Tensor:
 
 
 def few(q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None) -> Tensor:
-    return attend_few(q, k, v, q.shape[-1] ** -0.5, keep)
+    return attend_few_keys(q, k, v, q.shape[-1] ** -0.5, keep)
 
 
 def seconds(kernel: Kernel, parts: list[Tensor], heads: int, keep: Tensor | None, learns: bool) -> float:

@@ -25,7 +25,7 @@ from regard.models import (
     TransformerConfig,
 )
 from regard.models.bert import PRESETS as BERT_PRESETS
-from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsConfig
+from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsEncoderConfig
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
@@ -181,7 +181,9 @@ SECTIONS = (
         "and its `activation`, which is `gelu` here; norms stand after the layers, positions are learned.",
         ("preset", "d_model", "n_heads", "d_ff", "n_layers", "n_segments", "max_positions", "norm_eps"),
     ),
-    Section('`[model.encoder]` with `kind = "words"`', WordsConfig, "None: pooling looks at the words."),
+    Section(
+        '`[model.encoder]` with `kind = "words"`', WordsEncoderConfig, "None: pooling looks at the words."
+    ),
     Section("`[train]`", TrainConfig, "What they do in a run is told in [train.md](train.md)."),
 )
 
@@ -306,7 +308,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "n_layers": "Transformer layers",
         "norm_eps": "the ε of LayerNorm; the paper's",
     },
-    WordsConfig: {"d_embed": "width of an embedded piece", "dropout": "on embeddings"},
+    WordsEncoderConfig: {"d_embed": "width of an embedded piece", "dropout": "on embeddings"},
     TrainConfig: {
         "max_epochs": "times through the training data",
         "max_steps": "updates of the weights",

@@ -52,7 +52,7 @@ class Pooled(nn.Module):
         self.classes = nn.Linear(d, 2)
 
     def forward(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
-        memory = self.attention.remember(self.embed(words_BT))
+        memory = self.attention.project_kv(self.embed(words_BT))
         query_B1D = self.query.expand(len(words_BT), -1, -1)
         pooled_BD = self.attention(query_B1D, memory, mask=padding(lengths_B))[:, 0]
         logits_BC: Tensor = self.classes(pooled_BD)

@@ -38,7 +38,7 @@ def training(folder: Path, ranks: Ranks, dtype: str, accumulate: int, shard: boo
     )
     task = Translate.fit(config, rows)
     torch.manual_seed(1)
-    model = transformer(n_encoder_layers=1, n_decoder_layers=1).build(task.dims).to(getattr(torch, dtype))
+    model = transformer(n_encoder_layers=1, n_decoder_layers=1).build(task.widths).to(getattr(torch, dtype))
     plan = {"max_steps": STEPS, "eval_every": 10**6, "batch_tokens": 30, "lr": 0.01, "warmup": 3}
     return Training(
         task,

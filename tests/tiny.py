@@ -19,20 +19,20 @@ from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,
     ClassifierConfig,
-    Dims,
     GPTConfig,
     RelaterConfig,
     RNNConfig,
     RNNSeq2Seq,
     TaggerConfig,
     TransformerConfig,
+    Widths,
 )
 from regard.tasks import Classify, ClassifyConfig, Tag, TagConfig, Translate, TranslateConfig
 from regard.text.tokenizer import EOS
 
 TAGS = ("B-LOC", "B-ORG", "B-PER", "I-LOC", "I-ORG", "I-PER", "O")
-DIMS = Dims(source_vocab=17, target_vocab=19, classes=5, tags=TAGS)
-JOINT = Dims(source_vocab=19, target_vocab=19, joint=True)
+DIMS = Widths({"vocab": 17}, {"vocab": 19, "classes": 5, "tags": TAGS})
+JOINT = Widths({"vocab": 19}, {"vocab": 19}, shared=True)
 FIRST = 4
 """The first id that is not a special piece."""
 
@@ -139,11 +139,13 @@ class Inputs:
         return self.source_BK, self.lengths_B, self.target_BT
 
 
-def inputs(lengths: tuple[int, ...] = (7, 3, 5, 1), target_length: int = 5, dims: Dims = DIMS) -> Inputs:
+def inputs(lengths: tuple[int, ...] = (7, 3, 5, 1), target_length: int = 5, widths: Widths = DIMS) -> Inputs:
     return Inputs(
-        torch.randint(FIRST, dims.source_vocab, (len(lengths), max(lengths))),
+        torch.randint(FIRST, widths.input["vocab"], (len(lengths), max(lengths))),
         torch.tensor(lengths),
-        torch.randint(FIRST, dims.target_vocab or dims.source_vocab, (len(lengths), target_length)),
+        torch.randint(
+            FIRST, widths.target.get("vocab", widths.input["vocab"]), (len(lengths), target_length)
+        ),
     )
 
 
@@ -415,4 +417,4 @@ def untrained(config: Any, **changes: Any) -> Trained:
     else:
         settings = {"tokenizer": TOKENIZER, "max_length": 200} | changes
         task = Translate.fit(TranslateConfig.model_validate(settings), rows)
-    return Trained(task, task.config, stirred(config.build(task.dims)), config, {}, torch.device("cpu"))
+    return Trained(task, task.config, stirred(config.build(task.widths)), config, {}, torch.device("cpu"))

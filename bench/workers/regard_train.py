@@ -103,7 +103,7 @@ def main() -> None:
     keep_freed_memory()  # as in every training of regard
     plan = PLAN.model_copy(update={"precision": options.precision})
     torch.manual_seed(42)
-    model = MODELS[options.model].build(task.dims)
+    model = MODELS[options.model].build(task.widths)
     watch = Stopwatch(options.warmup, options.seconds)
     with tempfile.TemporaryDirectory() as folder:
         training = Training(

@@ -1,6 +1,6 @@
-"""The one dense map of the project: every matrix that is multiplied is one of these.
+"""The one dense map of the project: every weight matrix is one of these.
 
-One place for what later touches all of them (low-rank adapters, int8, spectral norm).
+One place for whatever later concerns all of them (low-rank adapters, int8, spectral norm).
 Weights are laid out as in `torch.nn.Linear`, so foreign checkpoints fit.
 """
 
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 
 class LowRank(nn.Module):
-    """A change to a matrix, as a product of two narrow ones: x Aᵀ Bᵀ. B begins as zeros, so it is none."""
+    """A low-rank adapter: x Aᵀ Bᵀ, added to a product. B starts at zero, so at first nothing changes."""
 
     def __init__(self, d_in: int, d_out: int, rank: int) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class LowRank(nn.Module):
         return F.linear(F.linear(x, self.down), self.up)
 
     @property
-    def change(self) -> Tensor:
+    def delta(self) -> Tensor:
         return self.up @ self.down
 
 
@@ -56,22 +56,22 @@ class Linear(nn.Module):
 
     @property
     def is_bare(self) -> bool:
-        """Whether weight and bias are all there is to it: no adapter, no listener, no change."""
-        listening = (
+        """True if weight and bias are all: no adapter, no hook, no other forward."""
+        hooks = (
             self._forward_pre_hooks,
             self._forward_hooks,
             self._backward_pre_hooks,
             self._backward_hooks,
         )
         changed = type(self) is not Linear or "forward" in vars(self)
-        return self.adapter is None and not changed and not any(listening)
+        return self.adapter is None and not changed and not any(hooks)
 
     def extra_repr(self) -> str:
         return f"{self.d_in} → {self.d_out}"
 
 
-def joined(maps: Sequence[Linear]) -> tuple[Tensor, Tensor | None]:
-    """The weight and bias that make what each of these bare maps would, side by side, in one product."""
+def concat_weights(maps: Sequence[Linear]) -> tuple[Tensor, Tensor | None]:
+    """The weight and bias of one product that gives the outputs of these bare maps side by side."""
     if len(maps) == 1:
         return maps[0].weight, maps[0].bias
     weights: list[Tensor] = [part.weight for part in maps]

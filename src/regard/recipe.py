@@ -17,7 +17,7 @@ from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
 from regard.files.read import first_cells
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
-from regard.models.outline import places
+from regard.models.meta import max_tokens
 from regard.tasks import TASKS, TaskConfig
 from regard.training.config import TrainConfig
 
@@ -106,7 +106,7 @@ class Recipe(Config):
             raise ValueError(
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
             )
-        most, needed = places(self.model), self.task.longest(self.model)
+        most, needed = max_tokens(self.model), self.task.longest(self.model)
         if self._told_elsewhere("max_positions"):
             most = None
         if most is not None and most <= needed:

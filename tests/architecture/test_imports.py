@@ -145,7 +145,7 @@ def test_an_optional_library_is_imported_in_one_file_only() -> None:
         ("runs.store", "from regard import __version__", []),
         ("explain", "from regard.attention.tap import Trace", []),
         ("explain", "from regard.attention import Trace", ["attention"]),
-        ("layers", "if TYPE_CHECKING:\n    from ..models import dims", ["..models"]),
+        ("layers", "if TYPE_CHECKING:\n    from ..models import widths", ["..models"]),
         ("layers", "import torch, regardless", []),
     ],
 )

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.attention import short
+from regard.attention.cpu import small_kernel
 
 
 @pytest.fixture(autouse=True)
@@ -13,5 +13,5 @@ def _seed() -> None:
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What a dot product without taps goes through, whatever its size."""
     name: str = request.param
-    monkeypatch.setattr(short, "MANY_ROWS", 0 if name == "head by head" else 1 << 30)
+    monkeypatch.setattr(small_kernel, "MIN_ROWS", 0 if name == "head by head" else 1 << 30)
     return name

@@ -52,7 +52,7 @@ def in_pieces(
     for length in lengths:
         piece = slice(start, start + length)
         positions = None if positions_BT is None else positions_BT[:, piece]
-        new = module.remember(x_BTD[:, piece], positions)
+        new = module.project_kv(x_BTD[:, piece], positions)
         past = new if past is None else past.append(new)
         outs.append(module(x_BTD[:, piece], past, mask=mask, positions_BQ=positions))
         start += length
@@ -99,9 +99,9 @@ def test_left_padding_changes_nothing(kind: str) -> None:
     module, left = attention(kind), torch.tensor([0, 3, 7])
     x = torch.randn(B, T, D)
     positions_BT = (torch.arange(T) - left[:, None]).clamp(min=0)
-    past = module.remember(x[:, :8], positions_BT[:, :8])
+    past = module.project_kv(x[:, :8], positions_BT[:, :8])
     for t in range(8, T):
-        past = past.append(module.remember(x[:, t : t + 1], positions_BT[:, t : t + 1]))
+        past = past.append(module.project_kv(x[:, t : t + 1], positions_BT[:, t : t + 1]))
     keep = only_keys(torch.arange(T) >= left[:, None])
     last = module(x[:, -1:], past, mask=causal() & keep, positions_BQ=positions_BT[:, -1:])
     for row, start in enumerate(left.tolist()):
@@ -112,7 +112,7 @@ def test_left_padding_changes_nothing(kind: str) -> None:
 def test_beams_share_the_keys_of_their_source() -> None:
     sources, beams, K = 3, 5, 7
     module = Attention(D, 17, n_heads=H, n_kv_heads=2, d_key=E, d_value=5)
-    memory, lengths_B = module.remember(torch.randn(sources, K, 17)), torch.tensor([7, 2, 0])
+    memory, lengths_B = module.project_kv(torch.randn(sources, K, 17)), torch.tensor([7, 2, 0])
     x = torch.randn(sources * beams, 1, D)
     every = torch.arange(sources).repeat_interleave(beams)
     repeated = module(x, memory.select(every), mask=padding(lengths_B[every]))
@@ -125,7 +125,7 @@ def test_beams_share_the_keys_of_their_source() -> None:
 def test_beams_have_no_positions(kind: str) -> None:
     module = attention(kind)
     with pytest.raises(AssertionError, match="one position"):
-        module(torch.randn(2 * B, 1, D), module.remember(torch.randn(B, T, D)))
+        module(torch.randn(2 * B, 1, D), module.project_kv(torch.randn(B, T, D)))
 
 
 @pytest.mark.parametrize("rows", [1, B])
@@ -133,11 +133,11 @@ def test_beams_have_no_positions(kind: str) -> None:
 def test_selected_hypotheses_continue_as_their_own(kind: str, rows: int) -> None:
     module, x, chosen = attention(kind), torch.randn(B, T, D), torch.tensor([2, 0, 2, 1, 1])
     positions_BT = torch.arange(T).expand(rows, -1)
-    past = module.remember(x[:, :-1], positions_BT[:, :-1]).select(chosen)
+    past = module.project_kv(x[:, :-1], positions_BT[:, :-1]).select(chosen)
     assert isinstance(past, Growing)
     last = x[chosen, -1:]
     last_positions = positions_BT[:, -1:] if rows == 1 else positions_BT[chosen, -1:]
-    past = past.append(module.remember(last, last_positions))
+    past = past.append(module.project_kv(last, last_positions))
     continued = module(last, past, mask=causal(), positions_BQ=last_positions)
     close(continued, module(x, mask=causal())[chosen, -1:])
 
@@ -155,13 +155,13 @@ def test_select_keeps_the_kind_and_the_rows() -> None:
 def test_positions_are_given_always_or_never() -> None:
     module, x = attention("alibi"), torch.randn(B, T, D)
     with pytest.raises(AssertionError, match="always or never"):
-        module.remember(x, torch.arange(T)[None]).append(module.remember(x))
+        module.project_kv(x, torch.arange(T)[None]).append(module.project_kv(x))
 
 
 def test_appending_leaves_the_past_alone() -> None:
     module, x = attention("none"), torch.randn(B, T, D)
-    past = module.remember(x)
+    past = module.project_kv(x)
     before = past.k_BGKE.clone()
-    grown = past.append(module.remember(x[:, :1]))
+    grown = past.append(module.project_kv(x[:, :1]))
     assert grown.k_BGKE.shape[2] == T + 1
     assert torch.equal(past.k_BGKE, before)

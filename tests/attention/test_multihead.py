@@ -75,7 +75,7 @@ def test_equals_torch(kind: str, lengths: list[int] | None, bias: bool) -> None:
     source = torch.randn(B, K, D_MEMORY) if kind == "cross" else x
     mask = causal() if kind == "causal" else FULL
     mask = mask if lengths is None else mask & padding(torch.tensor(lengths))
-    memory = attention.remember(source) if kind == "cross" else None
+    memory = attention.project_kv(source) if kind == "cross" else None
 
     trace = Trace()
     untapped = attention(x, memory, mask=mask)
@@ -120,9 +120,9 @@ def test_the_additive_layer_of_the_texts_is_pooling_with_its_bias_as_query(maske
 
     pooled_BD, weights_BT = texts(states_BTD, keep_BT)
     trace = Trace()
-    untapped = attention(query_B1D, attention.remember(states_BTD), mask=mask)
+    untapped = attention(query_B1D, attention.project_kv(states_BTD), mask=mask)
     with tapped(attention, lambda name: trace):
-        explicit = attention(query_B1D, attention.remember(states_BTD), mask=mask)
+        explicit = attention(query_B1D, attention.project_kv(states_BTD), mask=mask)
 
     assert attention.d_out == D
     torch.testing.assert_close(untapped.squeeze(1), pooled_BD, rtol=1e-5, atol=1e-6)
@@ -132,14 +132,14 @@ def test_the_additive_layer_of_the_texts_is_pooling_with_its_bias_as_query(maske
 
 def test_luong_is_attention_without_matrices() -> None:
     x, states = torch.randn(B, Q, D), torch.randn(B, K, D)
-    out = Attention(D, project="", score=Dot())(x, Attention(D, project="").remember(states))
+    out = Attention(D, project="", score=Dot())(x, Attention(D, project="").project_kv(states))
     torch.testing.assert_close(out, (x @ states.mT).softmax(-1) @ states, rtol=1e-5, atol=1e-5)
 
     general = General(D, D_MEMORY)
     attention = Attention(D, D_MEMORY, project="", score=general)
     states = torch.randn(B, K, D_MEMORY)
     expected = (x @ general.weight[0] @ states.mT).softmax(-1) @ states
-    torch.testing.assert_close(attention(x, attention.remember(states)), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(attention(x, attention.project_kv(states)), expected, rtol=1e-5, atol=1e-5)
     assert attention.d_out == D_MEMORY
 
 

@@ -20,7 +20,7 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.self(x, mask=causal())
-        x = x + self.cross(x, self.cross.remember(x), mask=padding(torch.tensor([11, 7, 5])))
+        x = x + self.cross(x, self.cross.project_kv(x), mask=padding(torch.tensor([11, 7, 5])))
         return self.out(x)
 
 
@@ -135,7 +135,7 @@ def test_nested_taps_leave_the_other_sites_to_the_outer(model: Model, x: Tensor)
 
 def test_repeated_calls_follow_one_another_on_the_query_axis(x: Tensor) -> None:
     attention, queries = Attention(D, n_heads=H), torch.randn(B, 5, D)
-    memory = attention.remember(x)
+    memory = attention.project_kv(x)
     whole, steps = Trace(), Trace()
     with tapped(attention, lambda name: whole):
         attention(queries, memory)
@@ -153,7 +153,7 @@ def test_replace_is_told_how_many_queries_came_before(x: Tensor) -> None:
         offsets.append(offset)
         return weights_BHQK
 
-    memory, tap = attention.remember(x), Replace(change)
+    memory, tap = attention.project_kv(x), Replace(change)
     with tapped(attention, lambda name: tap):
         for query in torch.randn(B, 10, D).split([1, 2, 7], dim=1):
             attention(query, memory)

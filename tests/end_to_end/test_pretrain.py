@@ -17,7 +17,7 @@ from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import resolve
-from regard.models.classifier import WordsConfig
+from regard.models.classifier import WordsEncoderConfig
 from regard.runs.prepare import prepare
 from regard.training.events import Step
 from served import served
@@ -216,7 +216,7 @@ def test_only_a_bert_is_pretrained_further(trained: Trained, folder: Path, tmp_p
     given = pretraining(tmp_path).model_dump(mode="json")
     given["model"] = {"kind": "bert_pretraining", "init_from": str(folder / "run")}
     del given["task"]["tokenizer"]
-    other = replace(read_encoder(folder / "run"), config=WordsConfig())
+    other = replace(read_encoder(folder / "run"), config=WordsEncoderConfig())
     with pytest.raises(
         RecipeError, match=r"model\.init_from: the encoder in .* is 'words', what is pretrained"
     ):

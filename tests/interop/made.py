@@ -127,7 +127,7 @@ def reader(kind: str, config: Any, *, berts: bool = False) -> Any:
 
 def taught(config: Any, task: Any, rows: list[Row], steps: int = 30) -> Any:
     """No bias is left at zero and no scale at one, where a mistake could hide."""
-    model = config.build(task.dims).requires_grad_()  # of one that counts, too
+    model = config.build(task.widths).requires_grad_()  # of one that counts, too
     with torch.no_grad():
         for parameter in model.parameters():
             parameter += torch.randn_like(parameter) * 0.1

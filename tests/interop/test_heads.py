@@ -46,7 +46,7 @@ def test_what_left_comes_back(tmp_path: Path, kind: str, berts: bool) -> None:
     assert import_folder(tmp_path / "out", tmp_path / "back") == own.task.kind
     back = regard.load(tmp_path / "back", device="cpu")
     assert all(torch.equal(back.model.state_dict()[name], it) for name, it in own.model.state_dict().items())
-    assert back.task.dims == own.task.dims
+    assert back.task.widths == own.task.widths
     assert back.predict(asked(kind)) == own.predict(asked(kind))
 
 

@@ -12,7 +12,7 @@ from regard.errors import RecipeError
 from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.models import Tagger, TaggerConfig
-from regard.models.height import height
+from regard.models.layer_depth import layer_depth
 from regard.runs.prepare import prepare
 from regard.tasks import Tag, TagConfig
 from regard.tasks.task import evaluating
@@ -39,7 +39,7 @@ def test_answers_equal_transformers(tmp_path: Path) -> None:
     """From the text to the probability: its marks, its pieces, the first of each word."""
     other = written(tmp_path / "bert", "BertForTokenClassification", num_labels=3)
     task, found = task_of(tmp_path / "bert"), read_encoder(tmp_path / "bert")
-    model = TaggerConfig(encoder=found.config, crf=False, dropout=0.0).build(task.dims)
+    model = TaggerConfig(encoder=found.config, crf=False, dropout=0.0).build(task.widths)
     assert isinstance(model, Tagger)
     model.encoder.load_state_dict(found.encoder_tensors)
     model.output.load_state_dict(other.classifier.state_dict())
@@ -93,7 +93,7 @@ def test_a_tagger_is_fine_tuned(tmp_path: Path, freeze: int | None) -> None:
     after = trained.model.state_dict()
     for name, tensor in begins.tensors.items():
         if name in after:
-            stays = freeze is not None and height(name) <= freeze
+            stays = freeze is not None and layer_depth(name) <= freeze
             assert torch.equal(after[name], tensor) == stays, name
     again = regard.load(tmp_path / "run", device="cpu")
     assert str(again.model_config).startswith("bert tagger from ")

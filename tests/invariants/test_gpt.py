@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.decode import Draw, Rules, beam, walk
+from regard.decode import Rules, Sampler, beam, greedy, sample
 from regard.models import GPT, GPTConfig
 from tiny import FIRST, JOINT, gpt, stirred
 
@@ -23,7 +23,7 @@ each = pytest.mark.parametrize("config", KINDS.values(), ids=KINDS.keys())
 def made(config: GPTConfig) -> tuple[GPT, Tensor, Tensor]:
     model = stirred(config.build(JOINT))
     assert isinstance(model, GPT)
-    return model, torch.randint(FIRST, JOINT.target_vocab, (len(LENGTHS), 23)), torch.tensor(LENGTHS)
+    return model, torch.randint(FIRST, JOINT.target["vocab"], (len(LENGTHS), 23)), torch.tensor(LENGTHS)
 
 
 def alone(texts_BT: Tensor, i: int, length: int | None = None) -> tuple[Tensor, Tensor]:
@@ -70,16 +70,16 @@ def test_beyond_its_reach_a_row_has_read_its_newer_half_again(config: GPTConfig)
 def test_searches_find_the_same_alone_and_in_a_batch(config: GPTConfig) -> None:
     model, texts_BT, lengths_B = made(config)
     limits, seeds = [5, 17, 7, 12], [(1,), (2,), (3,), (4,)]
-    rules = Rules(3, limits, (0, 1, 2), least=12)
+    rules = Rules(3, limits, (0, 1, 2), min_length=12)
     together = texts_BT[:, : max(LENGTHS)], lengths_B
     wide = beam(model, model.start(*together, REACH), rules, begin=2, width=3)
-    fast = walk(model, model.start(*together, REACH), rules, begin=2)
-    drawn = walk(model, model.start(*together, REACH), rules, begin=2, choose=Draw(seeds))
+    fast = greedy(model, model.start(*together, REACH), rules, begin=2)
+    drawn = sample(model, model.start(*together, REACH), rules, begin=2, sampler=Sampler(seeds))
     for i, limit in enumerate(limits):
         own, rule = alone(texts_BT, i), replace(rules, limits=[limit])
         (single,) = beam(model, model.start(*own, REACH), rule, begin=2, width=3)
         assert [found.ids for found in wide[i]] == [found.ids for found in single]
-        assert fast[i].ids == walk(model, model.start(*own, REACH), rule, begin=2)[0].ids
-        draw = Draw([seeds[i]])
-        assert drawn[i].ids == walk(model, model.start(*own, REACH), rule, begin=2, choose=draw)[0].ids
+        assert fast[i].ids == greedy(model, model.start(*own, REACH), rule, begin=2)[0].ids
+        draw = Sampler([seeds[i]])
+        assert drawn[i].ids == sample(model, model.start(*own, REACH), rule, begin=2, sampler=draw)[0].ids
     assert max(len(one.ids) for one in drawn) > REACH

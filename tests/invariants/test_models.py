@@ -12,20 +12,20 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from regard.attention import Trace, sites, tapped
-from regard.decode import Draw, Rules, beam, walk
+from regard.decode import Rules, Sampler, beam, greedy, sample
 from regard.layers.dropout import Dropout
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,
     ClassifierConfig,
-    Dims,
     EncodingConfig,
     GPTConfig,
     RelaterConfig,
     RNNConfig,
     TaggerConfig,
     TransformerConfig,
+    Widths,
 )
 from regard.models.relater import N_MARKS
 from regard.runs.store import load_model, save_model
@@ -71,7 +71,7 @@ Config = (
     | BertPretrainingConfig
 )
 
-TRANSLATORS: dict[str, tuple[Config, Dims]] = {
+TRANSLATORS: dict[str, tuple[Config, Widths]] = {
     f"transformer-{position}-{norm}": (transformer(position=position, norm=norm), DIMS)
     for position in ("sinusoidal", "learned", "rotary", "relative", "alibi", "none")
     for norm in ("post", "pre")
@@ -115,7 +115,7 @@ TRANSLATORS |= {
         ("gru", "additive", "luong", False, "add", 1),
     ]
 }
-CLASSIFIERS: dict[str, tuple[Config, Dims]] = {
+CLASSIFIERS: dict[str, tuple[Config, Widths]] = {
     f"classifier-{encoder}-{pooling}": (classifier(encoder, pooling), DIMS)
     for encoder in ("transformer", "rnn", "words", "bert")
     for pooling in ("attention", "first", "mean")
@@ -126,20 +126,20 @@ CLASSIFIERS |= {
     for position in ("learned", "rotary", "relative", "alibi", "none")
 }
 CLASSIFIERS["classifier-rnn-one-way"] = (classifier("rnn", bidirectional=False, cell="gru"), DIMS)
-TAGGERS: dict[str, tuple[Config, Dims]] = {
+TAGGERS: dict[str, tuple[Config, Widths]] = {
     f"tagger-{encoder}{'-crf' * crf}": (tagger(encoder, crf=crf), DIMS)
     for encoder in ("transformer", "rnn", "words")
     for crf in (True, False)
 }
-RELATERS: dict[str, tuple[Config, Dims]] = {
+RELATERS: dict[str, tuple[Config, Widths]] = {
     f"relater-{encoder}{'' if entities else '-pooled'}": (relater(encoder, entities=entities), DIMS)
     for encoder in ("transformer", "rnn", "words", "bert")
     for entities in (True, False)
 }
-ANSWERERS: dict[str, tuple[Config, Dims]] = {
+ANSWERERS: dict[str, tuple[Config, Widths]] = {
     f"answerer-{encoder}": (answerer(encoder), DIMS) for encoder in ("transformer", "rnn", "words", "bert")
 }
-CONTINUERS: dict[str, tuple[Config, Dims]] = {
+CONTINUERS: dict[str, tuple[Config, Widths]] = {
     f"gpt-{position}": (gpt(position=position), JOINT)
     for position in ("learned", "rotary", "sinusoidal", "relative", "alibi", "none")
 }
@@ -147,7 +147,7 @@ CONTINUERS |= {
     "gpt-untied-swiglu": (gpt(tie_embeddings=False, activation="swiglu", bias=False), JOINT),
     "gpt-post-multiquery": (gpt(norm="post", n_kv_heads=1), JOINT),
 }
-PRETRAINED: dict[str, tuple[Config, Dims]] = {"bert-pretraining": (to_pretrain(), DIMS)}
+PRETRAINED: dict[str, tuple[Config, Widths]] = {"bert-pretraining": (to_pretrain(), DIMS)}
 READERS = TRANSLATORS | CLASSIFIERS | TAGGERS | RELATERS | ANSWERERS | PRETRAINED
 MODELS = READERS | CONTINUERS
 LAST_BIAS = "encoder.stack.layers.1.ff_norm.bias"
@@ -155,17 +155,17 @@ LEGAL = ("B-LOC", "I-LOC", "O", "B-PER", "B-ORG", "I-ORG", "I-ORG")
 """As many tags as the longest input has words; so is every beginning of it."""
 
 
-def each(models: dict[str, tuple[Config, Dims]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(("config", "dims"), models.values(), ids=models.keys())
+def each(models: dict[str, tuple[Config, Widths]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("config", "widths"), models.values(), ids=models.keys())
 
 
-def made(config: Config, dims: Dims) -> tuple[nn.Module, Inputs]:
-    return stirred(config.build(dims)), given_to(config, dims)
+def made(config: Config, widths: Widths) -> tuple[nn.Module, Inputs]:
+    return stirred(config.build(widths)), given_to(config, widths)
 
 
-def given_to(config: Config, dims: Dims) -> Inputs:
-    found = inputs(dims=dims)
-    return found.marked(dims.source_vocab - N_MARKS) if isinstance(config, RelaterConfig) else found
+def given_to(config: Config, widths: Widths) -> Inputs:
+    found = inputs(widths=widths)
+    return found.marked(widths.input["vocab"] - N_MARKS) if isinstance(config, RelaterConfig) else found
 
 
 def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
@@ -203,7 +203,9 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
         legal_N = torch.tensor([TAGS.index(tag) for tag in LEGAL])
         return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
     if isinstance(config, ClassifierConfig | RelaterConfig):
-        return nn.functional.cross_entropy(model(*given.texts), given.target_BT[:, 0] % DIMS.classes)
+        return nn.functional.cross_entropy(
+            model(*given.texts), given.target_BT[:, 0] % DIMS.target["classes"]
+        )
     if isinstance(config, BertPretrainingConfig):
         (loss, _), scores_B2 = model(*hidden(given), smoothed_cross_entropy(given.source_BK[:, 0], 0.0))
         return loss + nn.functional.cross_entropy(scores_B2, given.target_BT[:, 0] % 2)
@@ -216,12 +218,12 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
 
 @each(TRANSLATORS | CONTINUERS)
 @torch.no_grad()
-def test_the_future_does_not_change_the_past(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_the_future_does_not_change_the_past(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     before_BTV = answers(config, model, given)
     for place in (1, 3):
         other = given.target_BT.clone()
-        other[:, place:] = (other[:, place:] + 1) % dims.target_vocab
+        other[:, place:] = (other[:, place:] + 1) % widths.target["vocab"]
         after_BTV = answers(config, model, Inputs(given.source_BK, given.lengths_B, other))
         torch.testing.assert_close(after_BTV[:, :place], before_BTV[:, :place], rtol=1e-6, atol=1e-6)
         assert (after_BTV[:, place:] - before_BTV[:, place:]).abs().amax(-1).min() > 1e-5
@@ -229,37 +231,37 @@ def test_the_future_does_not_change_the_past(config: Config, dims: Dims) -> None
 
 @each(READERS)
 @torch.no_grad()
-def test_padding_and_company_change_nothing(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_padding_and_company_change_nothing(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     together = answers(config, model, given)
     for i in range(len(given.lengths_B)):
         alone = answers(config, model, given.row(i))
         torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-5)
     others = given.source_BK.clone()
     absent_BK = torch.arange(others.shape[1]) >= given.lengths_B[:, None]
-    others[absent_BK] = (others[absent_BK] + 1) % dims.source_vocab
+    others[absent_BK] = (others[absent_BK] + 1) % widths.input["vocab"]
     padded = answers(config, model, Inputs(others, given.lengths_B, given.target_BT))
     torch.testing.assert_close(padded, together, rtol=1e-5, atol=1e-5)
 
 
 @each(READERS)
 @torch.no_grad()
-def test_the_last_real_token_counts(config: Config, dims: Dims) -> None:
+def test_the_last_real_token_counts(config: Config, widths: Widths) -> None:
     """So that the test above cannot pass by ignoring too much."""
-    model, given = made(config, dims)
+    model, given = made(config, widths)
     if isinstance(config, ClassifierConfig) and config.pooling == "first" and config.encoder.kind == "words":
         return
     other = given.source_BK.clone()
     last = (torch.arange(len(other)), given.lengths_B - 1)
-    other[last] = (other[last] + 1) % dims.source_vocab
+    other[last] = (other[last] + 1) % widths.input["vocab"]
     difference = answers(config, model, given) - answers(config, model, Inputs(other, *given.pairs[1:]))
     assert difference.abs().flatten(1).amax(-1).min() > 1e-6
 
 
 @each(TRANSLATORS)
 @torch.no_grad()
-def test_stepping_equals_the_whole(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_stepping_equals_the_whole(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     whole_BTV = answers(config, model, given)
     state = model.start(*given.texts)
     for place, last_B in enumerate(given.target_BT.unbind(1)):
@@ -268,26 +270,26 @@ def test_stepping_equals_the_whole(config: Config, dims: Dims) -> None:
 
 
 @each(TRANSLATORS)
-def test_searches_find_the_same_alone_and_in_a_batch(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_searches_find_the_same_alone_and_in_a_batch(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     limits, seeds = [5, 3, 7, 2], [(1,), (2,), (3,), (4,)]
     rules = Rules(3, limits, (0, 1, 2))
     together = beam(model, model.start(*given.texts), rules, begin=2, width=2)
-    fast = walk(model, model.start(*given.texts), rules, begin=2)
-    drawn = walk(model, model.start(*given.texts), rules, begin=2, choose=Draw(seeds))
+    fast = greedy(model, model.start(*given.texts), rules, begin=2)
+    drawn = sample(model, model.start(*given.texts), rules, begin=2, sampler=Sampler(seeds))
     for i, limit in enumerate(limits):
         alone, rule = given.row(i), replace(rules, limits=[limit])
         (single,) = beam(model, model.start(*alone.texts), rule, begin=2, width=2)
         assert [found.ids for found in together[i]] == [found.ids for found in single]
-        assert fast[i].ids == walk(model, model.start(*alone.texts), rule, begin=2)[0].ids
-        draw = Draw([seeds[i]])
-        assert drawn[i].ids == walk(model, model.start(*alone.texts), rule, begin=2, choose=draw)[0].ids
+        assert fast[i].ids == greedy(model, model.start(*alone.texts), rule, begin=2)[0].ids
+        draw = Sampler([seeds[i]])
+        assert drawn[i].ids == sample(model, model.start(*alone.texts), rule, begin=2, sampler=draw)[0].ids
 
 
 @each(MODELS)
 @torch.no_grad()
-def test_looking_changes_nothing_and_every_site_is_seen(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_looking_changes_nothing_and_every_site_is_seen(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     traces = {name: Trace() for name in sites(model)}
     fused = answers(config, model, given)
     with tapped(model, traces.get):
@@ -315,7 +317,7 @@ def test_looking_changes_nothing_and_every_site_is_seen(config: Config, dims: Di
 
 
 @each(MODELS)
-def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
+def test_has_the_sites_it_should(config: Config, widths: Widths) -> None:
     expected = []
     if isinstance(config, TransformerConfig):
         expected += [f"encoder.layers.{i}.self" for i in range(2)]
@@ -331,7 +333,7 @@ def test_has_the_sites_it_should(config: Config, dims: Dims) -> None:
             expected.append("pooling.attention")
     if isinstance(config, TransformerConfig | RNNConfig) and config.copies:
         expected.append("copying.look")
-    assert list(sites(config.build(dims))) == expected
+    assert list(sites(config.build(widths))) == expected
 
 
 class Vocabulary:
@@ -362,23 +364,23 @@ def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @each({name: model for name, model in MODELS.items() if name not in PRETRAINED})
 @pytest.mark.usefixtures("_plain_vocabularies")
-def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: Path) -> None:
-    model, given = made(config, dims)
-    source, target = Vocabulary(dims.source_vocab), Vocabulary(dims.target_vocab)
+def test_comes_back_from_disk_bit_by_bit(config: Config, widths: Widths, tmp_path: Path) -> None:
+    model, given = made(config, widths)
+    source, target = Vocabulary(widths.input["vocab"]), Vocabulary(widths.target.get("vocab", 0))
     task: Any
-    labels = [f"label {i}" for i in range(dims.classes)]
+    labels = [f"label {i}" for i in range(widths.target.get("classes", 0))]
     if isinstance(config, ClassifierConfig):
         task = Classify(ClassifyConfig(max_length=12), source, labels)
     elif isinstance(config, RelaterConfig):
-        task = Relation(RelationConfig(max_length=12), Vocabulary(dims.source_vocab - N_MARKS), labels)
+        task = Relation(RelationConfig(max_length=12), Vocabulary(widths.input["vocab"] - N_MARKS), labels)
     elif isinstance(config, TaggerConfig):
-        task = Tag(TagConfig(max_length=12), source, dims.tags, "signs")
+        task = Tag(TagConfig(max_length=12), source, widths.target["tags"], "signs")
     elif isinstance(config, AnswererConfig):
         task = Answer(AnswerConfig(max_length=12, overlap=2, max_question=3), source, may_be_none=True)
     elif isinstance(config, GPTConfig):
         task = LanguageModel(LanguageModelConfig(max_length=12), target)
     else:
-        task = Translate(TranslateConfig(joint=dims.joint, max_length=12), source, target)
+        task = Translate(TranslateConfig(joint=widths.shared, max_length=12), source, target)
     save_model(tmp_path / "model", task, task.config, model, config, {})
     with safe_open(tmp_path / "model" / "model.safetensors", "pt") as file:
         assert set(file.keys()) == {name for name, _ in model.named_parameters()}, (
@@ -394,10 +396,10 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, dims: Dims, tmp_path: P
 
 
 @each(MODELS)
-def test_can_be_built_without_memory_and_begun_afresh(config: Config, dims: Dims) -> None:
+def test_can_be_built_without_memory_and_begun_afresh(config: Config, widths: Widths) -> None:
     """Every module with weights of its own knows how they begin; none is left as the memory was found."""
     with torch.device("meta"):
-        model = config.build(dims)
+        model = config.build(widths)
     model.to_empty(device="cpu")
     with torch.no_grad():
         for parameter in model.parameters():
@@ -410,15 +412,15 @@ def test_can_be_built_without_memory_and_begun_afresh(config: Config, dims: Dims
 
 
 @each(MODELS)
-def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
-    given = given_to(config, dims)
+def test_the_seed_decides_the_loss(config: Config, widths: Widths) -> None:
+    given = given_to(config, widths)
 
     def loss(seed: int) -> float:
         torch.manual_seed(seed)
         changes = {"dropout": 0.3}
         if isinstance(config, EncodingConfig):
             changes["encoder"] = config.encoder.model_copy(update={"dropout": 0.3})
-        model = config.model_copy(update=changes).build(dims).train()
+        model = config.model_copy(update=changes).build(widths).train()
         return loss_of(config, model, given).item()
 
     assert loss(1) == loss(1)
@@ -426,9 +428,9 @@ def test_the_seed_decides_the_loss(config: Config, dims: Dims) -> None:
 
 
 @each(MODELS)
-def test_training_computes_what_evaluation_does_but_for_dropout(config: Config, dims: Dims) -> None:
+def test_training_computes_what_evaluation_does_but_for_dropout(config: Config, widths: Widths) -> None:
     """Whatever is left out in training because it would only cost time."""
-    model, given = made(config, dims)
+    model, given = made(config, widths)
     for module in model.modules():
         if isinstance(module, Dropout | nn.RNNBase):
             setattr(module, "p" if isinstance(module, Dropout) else "dropout", 0.0)
@@ -454,8 +456,8 @@ class Losing(nn.Module):
 
 
 @each(MODELS)
-def test_gradients_are_those_of_small_differences(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_gradients_are_those_of_small_differences(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     model.double()
     names, parameters = zip(*model.named_parameters(), strict=True)
     whole = Losing(config, model, given)
@@ -473,8 +475,8 @@ def test_gradients_are_those_of_small_differences(config: Config, dims: Dims) ->
 
 
 @each(MODELS)
-def test_every_parameter_learns(config: Config, dims: Dims) -> None:
-    model, given = made(config, dims)
+def test_every_parameter_learns(config: Config, widths: Widths) -> None:
+    model, given = made(config, widths)
     loss_of(config, model.double(), given).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -573,8 +575,8 @@ def test_weights_keep_their_names(config: Config, names: str) -> None:
 
 
 @each(MODELS)
-def test_names_are_paths_in_the_bare_model(config: Config, dims: Dims) -> None:
-    model = config.build(dims)
+def test_names_are_paths_in_the_bare_model(config: Config, widths: Widths) -> None:
+    model = config.build(widths)
     assert list(model.state_dict()) == [name for name, _ in model.named_parameters()]
     for name in model.state_dict():
         assert model.get_parameter(name).requires_grad

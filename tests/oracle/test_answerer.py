@@ -8,14 +8,14 @@ import torch
 from transformers import BertForQuestionAnswering
 
 from oracle.test_bert import SHAPES, V, copied, given, shared, theirs
-from regard.models import Answerer, AnswererConfig, Bert, BertConfig, Dims
+from regard.models import Answerer, AnswererConfig, Bert, BertConfig, Widths
 from regard.models.answerer import best_spans
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_scores_equal_transformers(shape: dict[str, Any]) -> None:
     encoder = BertConfig(**shape, dropout=0.0)
-    ours = AnswererConfig(encoder=encoder, dropout=0.0).build(Dims(V))
+    ours = AnswererConfig(encoder=encoder, dropout=0.0).build(Widths({"vocab": V}))
     other = BertForQuestionAnswering(theirs(encoder)).eval()
     assert isinstance(ours, Answerer)
     assert isinstance(ours.encoder, Bert)

@@ -23,7 +23,7 @@ from oracle.chain import (
 )
 from regard.decode import Hypothesis, Rules
 from regard.decode import beam as beam_search
-from regard.decode.walk import walk
+from regard.decode import greedy as greedy_search
 from regard.models import RNNConfig, TransformerConfig
 from tiny import DIMS, Inputs, inputs, rnn, stirred, transformer
 
@@ -49,7 +49,7 @@ def ruled(searching: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-beam, greedy = ruled(beam_search), ruled(walk)
+beam, greedy = ruled(beam_search), ruled(greedy_search)
 
 
 def search(stepper: Any, state: Any, lengths: Sequence[int], **options: Any) -> list[list[Hypothesis]]:
@@ -169,7 +169,7 @@ CONFIGS = {
     "rnn-unfed": rnn(attention="dot", order="luong", input_feeding=False),
 }
 WORDS = (7, 11, 13)
-FORBIDDEN = tuple(i for i in range(DIMS.target_vocab) if i not in (END, *WORDS))
+FORBIDDEN = tuple(i for i in range(DIMS.target["vocab"]) if i not in (END, *WORDS))
 
 
 class Uncached:

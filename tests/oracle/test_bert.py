@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers import BertConfig as TheirConfig
 from transformers import BertForSequenceClassification, BertForTokenClassification, BertModel
 
-from regard.models import Bert, BertConfig, Classifier, ClassifierConfig, Dims, Tagger, TaggerConfig
+from regard.models import Bert, BertConfig, Classifier, ClassifierConfig, Tagger, TaggerConfig, Widths
 
 V = 23
 SHAPES: dict[str, dict[str, Any]] = {
@@ -115,7 +115,9 @@ def test_states_and_gradients_equal_transformers(shape: dict[str, Any]) -> None:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_classifier_equals_transformers(shape: dict[str, Any]) -> None:
     encoder = BertConfig(**shape, dropout=0.0)
-    ours = ClassifierConfig(encoder=encoder, pooling="pooler", dropout=0.0).build(Dims(V, classes=3))
+    ours = ClassifierConfig(encoder=encoder, pooling="pooler", dropout=0.0).build(
+        Widths({"vocab": V}, {"classes": 3})
+    )
     assert isinstance(ours, Classifier)
     other = BertForSequenceClassification(theirs(encoder, num_labels=3)).eval()
     heads = [(ours.pooling.dense, other.bert.pooler.dense), (ours.output, other.classifier)]
@@ -132,8 +134,8 @@ def test_a_classifier_equals_transformers(shape: dict[str, Any]) -> None:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_tagger_equals_transformers(shape: dict[str, Any]) -> None:
     encoder = BertConfig(**shape, dropout=0.0)
-    dims = Dims(V, tags=("B", "I", "O"))
-    ours = TaggerConfig(encoder=encoder, crf=False, dropout=0.0).build(dims).eval()
+    widths = Widths({"vocab": V}, {"tags": ("B", "I", "O")})
+    ours = TaggerConfig(encoder=encoder, crf=False, dropout=0.0).build(widths).eval()
     assert isinstance(ours, Tagger)
     other = BertForTokenClassification(theirs(encoder, num_labels=3)).eval()
     assert isinstance(ours.encoder, Bert)

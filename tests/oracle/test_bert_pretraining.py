@@ -8,7 +8,7 @@ from torch import nn
 from transformers import BertForPreTraining
 
 from oracle.test_bert import SHAPES, V, copied, given, shared, theirs
-from regard.models import BertConfig, BertPretraining, BertPretrainingConfig, Dims
+from regard.models import BertConfig, BertPretraining, BertPretrainingConfig, Widths
 from regard.tasks.masked import DOES_NOT, FOLLOWS, NO_PAIR
 from regard.tasks.pretrain import _pair_costs
 
@@ -16,7 +16,7 @@ from regard.tasks.pretrain import _pair_costs
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_scores_losses_and_gradients_equal_transformers(shape: dict[str, Any]) -> None:
     encoder = BertConfig(**shape, dropout=0.0)
-    ours = BertPretrainingConfig(encoder=encoder).build(Dims(V))
+    ours = BertPretrainingConfig(encoder=encoder).build(Widths({"vocab": V}))
     assert isinstance(ours, BertPretraining)
     other = BertForPreTraining(theirs(encoder))
     head = other.cls.predictions
@@ -56,7 +56,9 @@ def test_scores_losses_and_gradients_equal_transformers(shape: dict[str, Any]) -
 def test_only_hidden_places_reach_the_vocabulary() -> None:
     from oracle.made import Made
 
-    model = BertPretrainingConfig.model_validate({"encoder": {"d_model": 12, "n_heads": 3}}).build(Dims(101))
+    model = BertPretrainingConfig.model_validate({"encoder": {"d_model": 12, "n_heads": 3}}).build(
+        Widths({"vocab": 101})
+    )
     tokens_BT = torch.randint(0, 101, (5, 7))
     lengths_B, at_N = torch.tensor([7] * 5), torch.tensor([3, 11, 30])
     with Made() as made:

@@ -9,12 +9,12 @@ from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from regard.layers.heads import log_probs, smoothed_cross_entropy
-from regard.models import GPT, Dims, GPTConfig
+from regard.models import GPT, GPTConfig, Widths
 from tiny import FIRST, stirred
 
 Shared = Iterator[tuple[list[Tensor], Tensor, bool]]
 """Our weights, stacked on their first axis, the one of theirs that they are, and whether it is transposed."""
-DIMS = Dims(source_vocab=23, target_vocab=23, joint=True)
+DIMS = Widths({"vocab": 23}, {"vocab": 23}, shared=True)
 
 
 def shared(ours: GPT, theirs: GPT2LMHeadModel) -> Shared:
@@ -118,7 +118,7 @@ def test_continues_as_gpt2_does() -> None:
 def test_base_is_gpt2() -> None:
     """124 M parameters with its vocabulary and its 1,024 positions."""
     with torch.device("meta"):
-        model = GPTConfig(preset="base").build(Dims(50257, 50257, True))
+        model = GPTConfig(preset="base").build(Widths({"vocab": 50257}, {"vocab": 50257}, shared=True))
         twin = GPT2LMHeadModel(GPT2Config())
     assert sum(p.numel() for p in model.parameters()) == sum(p.numel() for p in twin.parameters())
     assert GPTConfig(preset="tiny", d_ff=300).d_ff == 300, "a field given beside the preset wins"

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models.dims import Dims
 from regard.models.hmm import HMM, HMMConfig
+from regard.models.widths import Widths
 from regard.text.tags import may_follow, scheme
 
 C, V = 3, 5
@@ -65,9 +65,9 @@ def test_likelihood_best_tags_and_marginals(hmm: HMM) -> None:
 
 
 def test_a_round_of_baum_welch_counts_what_is_expected(hmm: HMM) -> None:
-    improved = hmm.improved(WORDS, torch.tensor(LENGTHS))
-    by_hand = HMM.of_counts(*expectations(hmm), smoothing=0.0)
-    for found, wanted in zip(vars(improved).values(), vars(by_hand).values(), strict=True):
+    baum_welch_step = hmm.baum_welch_step(WORDS, torch.tensor(LENGTHS))
+    by_hand = HMM.from_counts(*expectations(hmm), smoothing=0.0)
+    for found, wanted in zip(vars(baum_welch_step).values(), vars(by_hand).values(), strict=True):
         torch.testing.assert_close(found.exp(), wanted.exp())
 
 
@@ -76,7 +76,7 @@ def test_rounds_never_make_the_words_less_likely(hmm: HMM) -> None:
     likelihoods = []
     for _ in range(30):
         likelihoods.append(float(hmm.log_likelihood(WORDS, lengths).sum()))
-        hmm = hmm.improved(WORDS, lengths)
+        hmm = hmm.baum_welch_step(WORDS, lengths)
     assert all(after >= before - 1e-9 for before, after in pairwise(likelihoods))
     assert likelihoods[-1] > likelihoods[0] + 1
 
@@ -106,7 +106,7 @@ TAGGED = [([0, 4, 2, 1], [2, 0, 1, 2]), ([3], [2]), ([2, 4], [0, 1]), ([1, 0, 0]
 def test_a_tagger_that_counts_is_one(names: tuple[str, ...]) -> None:
     """Where a scheme forbids steps, the others share what these would have had."""
     config = HMMConfig(smoothing=0.3)
-    tagger = config.build(Dims(source_vocab=V, tags=names)).eval()
+    tagger = config.build(Widths({"vocab": V}, {"tags": names})).eval()
     config.count(tagger, TAGGED)
     counted = HMM.counted(TAGGED, C, V, smoothing=0.3)
     found = scheme(names)
@@ -142,7 +142,7 @@ def test_words_alone_tell_two_tags_apart() -> None:
     lengths_B = torch.full((20,), 8)
     hmm = HMM.random(2, 4, generator)
     for _ in range(60):
-        hmm = hmm.improved(words_BT, lengths_B)
+        hmm = hmm.baum_welch_step(words_BT, lengths_B)
     best_BT, _ = hmm.best(words_BT, lengths_B)
     assert (best_BT[:, 0::2] == best_BT[0, 0]).all()
     assert (best_BT[:, 1::2] == 1 - best_BT[0, 0]).all()

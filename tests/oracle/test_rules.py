@@ -13,8 +13,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oracle.chain import BEGIN, CONTENT, END, MAX_LENGTH, Chain, Next, all_sequences, plain_beam, same
-from regard.decode import Draw, Hypothesis, Listener, Phrases, Required, Rules, beam, contains, walk
-from regard.decode.walk import likeliest
+from regard.decode import (
+    Hypothesis,
+    Listener,
+    Phrases,
+    Required,
+    Rules,
+    Sampler,
+    beam,
+    contains,
+    greedy,
+    sample,
+)
 
 V = 7
 
@@ -27,11 +37,11 @@ def opened(rules: Rules, written: Sequence[int], logits: Tensor | None = None) -
 
 
 def test_lengths() -> None:
-    rules = Rules(END, [5], least=2)
+    rules = Rules(END, [5], min_length=2)
     assert END not in opened(rules, (2,))
     assert opened(rules, (2, 3)) == set(range(V))
     assert opened(rules, (2, 3, 4, 2)) == {END}
-    assert opened(Rules(END, [3], least=9), (2, 3)) == {END}, "a limit is a limit"
+    assert opened(Rules(END, [3], min_length=9), (2, 3)) == {END}, "a limit is a limit"
 
 
 def test_a_prefix_is_forced_and_costs_what_it_costs() -> None:
@@ -91,8 +101,8 @@ def test_what_is_drawn_from(temperature: float, top_k: int, top_p: float, min_p:
     for _ in range(20):
         logits = torch.randn(V) * 2
         shares = torch.softmax(logits.double() / temperature, -1)
-        draw = Draw([(1,)], temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
-        found = draw.shares(logits.log_softmax(-1)[None])[0]
+        draw = Sampler([(1,)], temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p)
+        found = draw.weights(logits.log_softmax(-1)[None])[0]
         kept = filtered(shares.tolist(), top_k, top_p, min_p)
         assert set(found.nonzero().flatten().tolist()) == kept
         for i in kept:
@@ -101,7 +111,7 @@ def test_what_is_drawn_from(temperature: float, top_k: int, top_p: float, min_p:
 
 def test_draws_come_as_often_as_they_should() -> None:
     log_probs = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
-    draw = Draw([(i,) for i in range(4000)])
+    draw = Sampler([(i,) for i in range(4000)])
     counts = Counter(draw(log_probs.expand(4000, -1), range(4000)).tolist())
     for token, share in enumerate((0.5, 0.3, 0.15, 0.05)):
         assert counts[token] / 4000 == pytest.approx(share, abs=0.03)
@@ -111,9 +121,9 @@ def test_a_seed_draws_the_same_in_any_company() -> None:
     chain = Chain(n_sources=5)
     rules = Rules(END, [9] * 5, (BEGIN,))
     seeds = [(7, i) for i in range(5)]
-    drawn = walk(chain, chain.start(), rules, begin=BEGIN, choose=Draw(seeds))
-    again = walk(chain, chain.start(), rules, begin=BEGIN, choose=Draw(seeds))
-    other = walk(chain, chain.start(), rules, begin=BEGIN, choose=Draw([(8, i) for i in range(5)]))
+    drawn = sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler(seeds))
+    again = sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler(seeds))
+    other = sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(8, i) for i in range(5)]))
     assert drawn == again != other
 
 
@@ -184,8 +194,11 @@ def searched(kind: str, chain: Chain, listener: Listener) -> list[list[Hypothesi
     rules = Rules(END, [9, 5, 7, 3, 8], (BEGIN,))
     if width > 1:
         return beam(chain, chain.start(), rules, begin=BEGIN, width=width, listener=listener, **options)
-    choose = Draw([(i,) for i in range(5)]) if kind == "drawn" else likeliest
-    found = walk(chain, chain.start(), rules, begin=BEGIN, choose=choose, listener=listener)
+    if kind == "drawn":
+        sampler = Sampler([(i,) for i in range(5)])
+        found = sample(chain, chain.start(), rules, begin=BEGIN, sampler=sampler, listener=listener)
+    else:
+        found = greedy(chain, chain.start(), rules, begin=BEGIN, listener=listener)
     return [[one] for one in found]
 
 
@@ -325,8 +338,8 @@ def test_what_is_excluded_is_not_written_by_any_search() -> None:
     chain.table[..., 3] += 3
     rules = Rules(END, [6] * 7, (BEGIN,), must_not=Phrases(["b b", "b c", "a"], WORDS, END))
     searched = [
-        *walk(chain, chain.start(), rules, begin=BEGIN),
-        *walk(chain, chain.start(), rules, begin=BEGIN, choose=Draw([(i,) for i in range(7)])),
+        *greedy(chain, chain.start(), rules, begin=BEGIN),
+        *sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(i,) for i in range(7)])),
         *(one for many in beam(chain, chain.start(), rules, begin=BEGIN, width=4, n_best=4) for one in many),
     ]
     assert any(3 in one.ids for one in searched)

@@ -109,7 +109,7 @@ def test_equals_torch(norm: str, activation: str, tie_embeddings: bool) -> None:
             theirs.copy_(torch.cat(ours))
 
     given = inputs()
-    labels_BT = torch.randint(1, DIMS.target_vocab, given.target_BT.shape)
+    labels_BT = torch.randint(1, DIMS.target["vocab"], given.target_BT.shape)
     keep_BT = torch.arange(given.target_BT.shape[1]) < torch.tensor([5, 2, 1, 3])[:, None]
 
     expected_BTV = twin_logits(model, twin, given)
@@ -149,7 +149,7 @@ def test_presets_are_the_papers() -> None:
     """Table 3 of the paper: base has 65 M parameters and big 213 M, with a vocabulary of about 37,000."""
     for preset, millions in (("base", 65), ("big", 213)):
         with torch.device("meta"):
-            model = TransformerConfig(preset=preset).build(type(DIMS)(37_000, 37_000, joint=True))
+            model = TransformerConfig(preset=preset).build(type(DIMS)(37_000, 37_000, shared=True))
         assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.04)
     tiny = TransformerConfig(preset="tiny", d_ff=300)
     assert (tiny.d_model, tiny.n_heads, tiny.n_encoder_layers, tiny.n_decoder_layers) == (128, 4, 4, 4)

@@ -28,7 +28,7 @@ METRICS = {
 def translator(tmp_path: Path) -> Path:
     config = TranslateConfig.model_validate({"tokenizer": TOKENIZER})
     task = Translate.fit(config, [Row({"source": "a b c", "target": "d e"}, "x", 1)])
-    model = stirred(transformer().build(task.dims))
+    model = stirred(transformer().build(task.widths))
     save_model(tmp_path / "model", task, config, model, transformer(), METRICS)
     return tmp_path / "model"
 
@@ -38,7 +38,7 @@ def labeller(tmp_path: Path) -> Path:
     config = ClassifyConfig.model_validate({"tokenizer": TOKENIZER})
     rows = [Row({"text": text, "label": text}, "x", 1) for text in ("good", "bad")]
     task, model_config = Classify.fit(config, rows), classifier("rnn")
-    model = stirred(model_config.build(task.dims))
+    model = stirred(model_config.build(task.widths))
     save_model(tmp_path / "model", task, config, model, model_config, {})
     return tmp_path / "model"
 
@@ -130,11 +130,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a list": (written("config.json", b"[]"), r"config\.json: should hold a JSON object"),
     "large": (written("config.json", b" " * 1_000_001), r"config\.json: larger than 1000000 bytes"),
     "newer": (edited(lambda c: c.update(format_version=2)), r"newer regard \(format 2, this one reads 1\)"),
-    "no dims": (edited(lambda c: c.pop("dims")), r"config\.json: damaged"),
-    "odd dims": (edited(lambda c: c.update(dims=3)), r"config\.json: damaged"),
-    "other dims": (
-        edited(lambda c: c["dims"].update(source_vocab=5)),
-        r"labels have source_vocab = \d+, but config\.json says source_vocab = 5; copy the whole folder",
+    "no widths": (edited(lambda c: c.pop("widths")), r"config\.json: damaged"),
+    "odd widths": (edited(lambda c: c.update(widths=3)), r"config\.json: damaged"),
+    "other widths": (
+        edited(lambda c: c["widths"]["input"].update(vocab=5)),
+        r"labels have input vocab = \d+, but config\.json says input vocab = 5; copy the whole folder",
     ),
     "unknown model": (edited(lambda c: c["model"].update(kind="gpt")), r"config\.json: damaged"),
     "unknown key": (edited(lambda c: c["model"].update(n_haeds=4)), r"config\.json: damaged"),
@@ -189,7 +189,7 @@ def test_a_damaged_folder_is_refused_in_one_sentence(
 
 def test_more_labels_than_outputs_are_refused(labeller: Path) -> None:
     (labeller / "labels.json").write_text('["bad", "good", "odd"]')
-    with pytest.raises(CheckpointError, match=r"labels have classes = 3, but config\.json says classes = 2"):
+    with pytest.raises(CheckpointError, match=r"labels have target classes = 3, .*says target classes = 2"):
         load_model(labeller)
 
 

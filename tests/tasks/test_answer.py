@@ -137,7 +137,7 @@ def test_none_wins_if_it_scores_more_than_any_span(none: float, text: str) -> No
 
 @pytest.mark.parametrize("kind", ["rnn", "transformer", "bert"])
 def test_the_loss_is_the_mean_of_two_cross_entropies(task: Answer, kind: str) -> None:
-    model = stirred(answerer(kind).build(task.dims))
+    model = stirred(answerer(kind).build(task.widths))
     examples = task.encode([row(*line) for line in LINES])
     batch = task.collate(examples)
     loss = task.loss(model, batch)
@@ -203,7 +203,7 @@ def test_all_references_count(task: Answer) -> None:
 @pytest.mark.parametrize("taught", [True, False])
 def test_an_explanation_shows_what_spoke_for_beginning_and_end(kind: str, taught: bool) -> None:
     task = fitted([*LINES, ("who", CONTEXT, "")] if taught else LINES)
-    model = stirred(answerer(kind).build(task.dims))
+    model = stirred(answerer(kind).build(task.widths))
     asked = {"question": "where is the heron", "context": CONTEXT}
     (answer,) = [task.predict(model, task.collate(task.encode(rows_of([asked], *task.inputs))))[0]]
     found = explain(task, model, "m", asked, torch.device("cpu"), answer)
@@ -222,7 +222,7 @@ def test_an_explanation_shows_what_spoke_for_beginning_and_end(kind: str, taught
 
 
 def test_making_a_piece_unknown_is_what_is_measured(task: Answer) -> None:
-    model = stirred(answerer("rnn").build(task.dims))
+    model = stirred(answerer("rnn").build(task.widths))
     (example,) = task.encode([row("who is there", "the heron stands")])
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))

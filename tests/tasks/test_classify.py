@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import Row
-from regard.models import Dims
+from regard.models import Widths
 from regard.tasks import Classify, ClassifyConfig
 from regard.tasks.labelled import LabelTally
 from regard.tasks.task import evaluating
@@ -42,7 +42,7 @@ def task() -> Classify:
 def test_labels_are_sorted_so_that_row_order_does_not_matter(task: Classify) -> None:
     assert task.labels == ("bad", "good", "middling")
     assert fitted(LINES[::-1]).labels == task.labels
-    assert task.dims == Dims(source_vocab=len(task.tokenizer), classes=3)
+    assert task.widths == Widths({"vocab": len(task.tokenizer)}, {"classes": 3})
 
 
 def test_an_example_ends_and_knows_its_label(task: Classify) -> None:
@@ -72,7 +72,7 @@ def test_a_batch_is_padded(task: Classify) -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_the_loss_is_a_sum_over_texts(smoothing: float) -> None:
     task = fitted(label_smoothing=smoothing)
-    model = stirred(classifier("rnn").build(task.dims))
+    model = stirred(classifier("rnn").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     loss = task.loss(model, batch)
     logits_BC = model(batch.tokens_BT, batch.lengths_B)
@@ -85,7 +85,7 @@ def test_the_loss_is_a_sum_over_texts(smoothing: float) -> None:
 
 
 def test_a_prediction_is_the_likeliest_label_with_all_probabilities(task: Classify) -> None:
-    model = stirred(classifier("transformer").build(task.dims))
+    model = stirred(classifier("transformer").build(task.widths))
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     with evaluating(model):
         probabilities_BC = model(batch.tokens_BT, batch.lengths_B).softmax(-1)
@@ -99,7 +99,7 @@ def test_a_prediction_is_the_likeliest_label_with_all_probabilities(task: Classi
 
 
 def test_a_replay_tells_what_was_predicted(task: Classify) -> None:
-    model = stirred(classifier("rnn").build(task.dims))
+    model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a warm funny film")])
     with evaluating(model):
         (prediction,) = task.predict(model, task.collate([example]))
@@ -128,7 +128,7 @@ def test_comes_back_from_disk(task: Classify, tmp_path: Path) -> None:
     task.save(tmp_path)
     loaded = Classify.load(task.config, tmp_path)
     assert loaded.labels == task.labels
-    assert loaded.dims == task.dims
+    assert loaded.widths == task.widths
     before, after = (one.encode([row("a warm film")])[0].tokens for one in (task, loaded))
     assert before.tolist() == after.tolist()
 
@@ -171,7 +171,7 @@ def test_class_weights(tmp_path: Path) -> None:
     task = fitted(class_weights="balanced")
     assert task.weights_C is not None
     assert task.weights_C.tolist() == pytest.approx([4 / 3 / 1, 4 / 3 / 2, 4 / 3 / 1])
-    model = stirred(classifier("rnn").build(task.dims))
+    model = stirred(classifier("rnn").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     costs_B = F.cross_entropy(model(batch.tokens_BT, batch.lengths_B), batch.labels_B, reduction="none")
     loss = task.loss(model, batch)

@@ -87,7 +87,7 @@ def test_a_cache_keeps_where_the_second_begins() -> None:
 
 def test_a_bert_is_told_which_text_is_which() -> None:
     task = fitted()
-    model = stirred(classifier("bert").build(task.dims))
+    model = stirred(classifier("bert").build(task.widths))
     examples = task.encode([row(*LINES[0]), row("a", "he is awake")])
     batch = task.collate(examples)
     assert batch.segments_BT is not None
@@ -121,7 +121,7 @@ def test_pairs_are_read_as_transformers_reads_them(tmp_path: Path) -> None:
 def test_left_out_one_by_one(kind: str) -> None:
     """A word is gone from its text; a mark stays where it is."""
     task = fitted()
-    model = stirred(classifier(kind).build(task.dims))
+    model = stirred(classifier(kind).build(task.widths))
     (example,) = task.encode([row(*LINES[0])])
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))
@@ -137,7 +137,7 @@ def test_left_out_one_by_one(kind: str) -> None:
 
 def test_the_axis_names_both() -> None:
     task = fitted()
-    model = stirred(classifier("rnn").build(task.dims))
+    model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a man sleeps", "he is awake he is awake awake")])
     (answer,) = task.predict(model, task.collate([example]))
     shown = task.axes(example, answer).by_name["text"].labels

@@ -79,7 +79,7 @@ def test_a_gpt_reads_one_text_and_learns_from_the_reply_alone(task: Dialogue) ->
     tokens_BT = joined(batch)
     one, other = ([*pair.source.tolist(), *pair.target.tolist()[1:-1]] for pair in batch.examples)
     assert tokens_BT.tolist() == [one, other + [0] * (len(one) - len(other))]
-    model = stirred(MODELS["gpt"].build(task.dims))
+    model = stirred(MODELS["gpt"].build(task.widths))
     plain = task.loss(model, batch).shown["tokens"]
     expected = torch.tensor(0.0)
     for pair in batch.examples:
@@ -92,7 +92,7 @@ def test_a_gpt_reads_one_text_and_learns_from_the_reply_alone(task: Dialogue) ->
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_replay_tells_what_the_search_had_found(name: str, task: Dialogue) -> None:
-    model = stirred(MODELS[name].build(task.dims))
+    model = stirred(MODELS[name].build(task.widths))
     texts = ["amber birch cedar delta\nember fjord grove heath inlet", "grove", "amber\nbirch"]
     examples = task.encode([row(text) for text in texts])
     for search in ({"beam": 1}, {"beam": 3}):
@@ -108,7 +108,7 @@ def test_a_replay_tells_what_the_search_had_found(name: str, task: Dialogue) -> 
 
 @pytest.mark.parametrize("name", ["transformer", "gpt"])
 def test_leaving_out_takes_away_each_piece_once(name: str, task: Dialogue) -> None:
-    model = stirred(MODELS[name].build(task.dims))
+    model = stirred(MODELS[name].build(task.widths))
     (example,) = task.encode([row("amber birch\ncedar", "delta ember")])
     batch = task.collate([example])
     left = task.leave_out(batch, range(4))
@@ -119,7 +119,7 @@ def test_leaving_out_takes_away_each_piece_once(name: str, task: Dialogue) -> No
 
 
 def test_a_reply_may_be_longer_than_what_it_answers(task: Dialogue) -> None:
-    model = stirred(rnn().build(task.dims))
+    model = stirred(rnn().build(task.widths))
     (example,) = task.encode([row("amber")])
     with torch.no_grad():
         model.output_bias[EOS] = -100.0  # type: ignore[union-attr, index]
@@ -128,7 +128,7 @@ def test_a_reply_may_be_longer_than_what_it_answers(task: Dialogue) -> None:
 
 
 def test_contexts_with_several_replies_are_answered_once(task: Dialogue) -> None:
-    model = stirred(rnn().build(task.dims))
+    model = stirred(rnn().build(task.widths))
     rows = [
         row("amber", "birch", "birch\ncedar delta"),
         row("amber", "cedar delta", ""),
@@ -182,7 +182,7 @@ def test_what_pieces_cost_is_not_compared_between_vocabularies() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_each_reply_has_its_own_cost(name: str, task: Dialogue) -> None:
-    model = stirred(MODELS[name].build(task.dims))
+    model = stirred(MODELS[name].build(task.widths))
     rows = [row("amber birch\ncedar", "delta ember fjord", ""), row("grove", "heath", "")]
     with torch.no_grad():
         together = task.measure(model, task.collate(task.encode(rows)), thorough=False)

@@ -50,7 +50,7 @@ def fitted(kind: str = "char", **changes: Any) -> LanguageModel:
 
 
 def model_for(task: LanguageModel, **changes: Any) -> GPT:
-    model = stirred(gpt(**changes).build(task.dims))
+    model = stirred(gpt(**changes).build(task.widths))
     assert isinstance(model, GPT)
     return model
 

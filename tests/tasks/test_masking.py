@@ -101,7 +101,7 @@ def tally(learnt_from: str, **task: Any) -> MaskedTally:
     config = PretrainConfig.model_validate({"tokenizer": tokenizer, "max_length": 20} | task)
     own = Pretrain.fit(config, [Row({"text": learnt_from}, "a", 1)])
     examples = Paired.of(own, [Row({"text": "ab cd ad cb ab cd"}, "b", number) for number in range(5)])
-    model = to_pretrain().build(own.dims)
+    model = to_pretrain().build(own.widths)
     found = evaluate(own, model, examples, torch.device("cpu"), thorough=True)[1]
     assert isinstance(found, MaskedTally)
     assert [one.masked for one in found.told] == [2] * 5

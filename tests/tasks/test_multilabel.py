@@ -11,7 +11,7 @@ from regard.data.cache import Examples
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.fields.labels import Labels
 from regard.files.row import Row
-from regard.models import Dims
+from regard.models import Widths
 from regard.tasks import Multilabel, MultilabelConfig
 from regard.tasks.multilabelled import LabelsTally
 from regard.tasks.task import evaluating
@@ -58,7 +58,7 @@ def test_cells(cell: str, separator: str, found: tuple[str, ...]) -> None:
 
 def test_a_batch_says_yes_or_no_to_each_label(task: Multilabel) -> None:
     assert task.labels == ("anger", "joy", "love", "sorrow")
-    assert task.dims == Dims(source_vocab=len(task.tokenizer), classes=4)
+    assert task.widths == Widths({"vocab": len(task.tokenizer)}, {"classes": 4})
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     assert batch.labels_BC.tolist() == [[0, 1, 1, 0], [1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
     assert batch.counts == {"texts": 5}
@@ -75,7 +75,7 @@ def test_examples_come_back_from_arrays(task: Multilabel) -> None:
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_the_loss_is_a_sum_over_texts_and_labels(smoothing: float) -> None:
     task = fitted(label_smoothing=smoothing)
-    model = stirred(classifier("rnn").build(task.dims))
+    model = stirred(classifier("rnn").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     loss = task.loss(model, batch)
     likely_BC, truth_BC = model(batch.tokens_BT, batch.lengths_B).sigmoid(), batch.labels_BC
@@ -91,7 +91,7 @@ def test_balance_makes_yes_count_as_much_as_no() -> None:
     task = fitted(class_weights="balanced")
     assert task.weights_C is not None
     assert task.weights_C.tolist() == pytest.approx([4 / 1, 3 / 2, 4 / 1, 3 / 2])
-    model = stirred(classifier("words").build(task.dims))
+    model = stirred(classifier("words").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     logits_BC = model(batch.tokens_BT, batch.lengths_B)
     weight_BC = torch.where(batch.labels_BC > 0, task.weights_C, torch.ones(4))
@@ -102,7 +102,7 @@ def test_balance_makes_yes_count_as_much_as_no() -> None:
 
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.8])
 def test_an_answer_is_every_label_that_is_likely_enough(task: Multilabel, threshold: float) -> None:
-    model = stirred(classifier("transformer").build(task.dims))
+    model = stirred(classifier("transformer").build(task.widths))
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     asked = task.searching(threshold=str(threshold))
     with evaluating(model):
@@ -121,7 +121,7 @@ def test_an_answer_is_every_label_that_is_likely_enough(task: Multilabel, thresh
 
 
 def test_a_replay_tells_the_answer_as_a_whole(task: Multilabel) -> None:
-    model = stirred(classifier("rnn").build(task.dims))
+    model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a warm funny film")])
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))

@@ -12,7 +12,7 @@ from regard.errors import DataError, RecipeError
 from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import initialize
-from regard.models import Dims, Relater, RelaterConfig
+from regard.models import Relater, RelaterConfig, Widths
 from regard.models.relater import N_MARKS
 from regard.tasks import Relation, RelationConfig
 from regard.tasks.relation import RelationTally
@@ -46,7 +46,7 @@ def task() -> Relation:
 def spoken(task: Relation, text: str) -> str:
     """What its pieces stand for, marks of entities by their names."""
     (example,) = task.encode([row(text)])
-    names = dict(zip(range(task.first_mark, task.dims.source_vocab), MARKS, strict=True))
+    names = dict(zip(range(task.first_mark, task.widths.input["vocab"]), MARKS, strict=True))
     tokens = example.tokens.tolist()
     return " ".join(names.get(token) or task.tokenizer.pieces([token])[0] for token in tokens)
 
@@ -54,7 +54,7 @@ def spoken(task: Relation, text: str) -> str:
 def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:
     task = fitted(tokenizer={"kind": "bpe", "vocab_size": 300, "min_frequency": 1})
     (example,) = task.encode([row("the <e1>fog</e1>, the <e2>heron</e2>.")])
-    model: nn.Module = stirred(relater("rnn").build(task.dims))
+    model: nn.Module = stirred(relater("rnn").build(task.widths))
     with evaluating(model):
         (prediction,) = task.predict(model, task.collate([example]))
     shown = task.axes(example, prediction).by_name["text"].labels
@@ -64,7 +64,7 @@ def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:
 
 
 def test_marks_are_pieces_beyond_the_vocabulary(task: Relation) -> None:
-    assert task.dims == Dims(source_vocab=len(task.tokenizer) + N_MARKS, classes=3)
+    assert task.widths == Widths({"vocab": len(task.tokenizer) + N_MARKS}, {"classes": 3})
     assert "e1" not in "".join(task.tokenizer.names), "marks are no text to learn from"
     assert spoken(task, LINES[0][0]) == "the <e1> fog </e1> hides a <e2> heron </e2> </s>"
     assert spoken(task, "<e2>fog</e2> <e1>heron</e1>") == "<e2> fog </e2> <e1> heron </e1> </s>"
@@ -118,11 +118,11 @@ def test_a_bert_reads_its_own_marks_around(tmp_path: Path) -> None:
 def test_a_bert_with_marks_equals_transformers_with_added_tokens(tmp_path: Path) -> None:
     other, begins = written(tmp_path / "bert"), read_encoder(tmp_path / "bert")
     task = Relation.fit(RelationConfig(), [row(*line) for line in LINES], tokenizer=begins.tokenizer)
-    model = RelaterConfig(encoder=begins.config).build(task.dims).eval()
+    model = RelaterConfig(encoder=begins.config).build(task.widths).eval()
     initialize(model, begins)
     tokenizer = their_tokenizer(tmp_path / "bert")
     tokenizer.func.add_tokens(list(MARKS), special_tokens=True)
-    other.resize_token_embeddings(task.dims.source_vocab, mean_resizing=False)
+    other.resize_token_embeddings(task.widths.input["vocab"], mean_resizing=False)
     with torch.no_grad():
         other.get_input_embeddings().weight[task.first_mark :] = model.encoder.embed.marks
         for text in ("<e1>Amber</e1> birch, <e2>unamber</e2>!", "x <e2>delta</e2> <e1>embers</e1>"):
@@ -146,7 +146,7 @@ def by_hand(model: Relater, tokens_T: list[int], first_mark: int) -> Tensor:
 @pytest.mark.parametrize("entities", [True, False])
 @pytest.mark.parametrize("kind", ["rnn", "transformer", "words", "bert"])
 def test_the_model_reads_where_entities_begin(task: Relation, kind: str, entities: bool) -> None:
-    model = stirred(relater(kind, entities=entities).build(task.dims))
+    model = stirred(relater(kind, entities=entities).build(task.widths))
     assert isinstance(model, Relater)
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     with evaluating(model):
@@ -160,7 +160,7 @@ def test_the_model_reads_where_entities_begin(task: Relation, kind: str, entitie
 
 
 def test_the_loss_is_a_sum_over_texts(task: Relation) -> None:
-    model = stirred(relater("rnn").build(task.dims))
+    model = stirred(relater("rnn").build(task.widths))
     examples = task.encode([row(*line) for line in LINES])
     together = task.loss(model, task.collate(examples)).parts["texts"].sum
     alone = [task.loss(model, task.collate([example])).parts["texts"].sum for example in examples]
@@ -177,7 +177,7 @@ def test_leaving_out_leaves_the_marks(task: Relation) -> None:
     ):
         is_word = tokens[piece] < task.first_mark
         assert left[:length] == (tokens[:piece] + tokens[piece + 1 :] if is_word else tokens)
-    model: nn.Module = stirred(relater("rnn").build(task.dims))
+    model: nn.Module = stirred(relater("rnn").build(task.widths))
     with evaluating(model):
         (prediction,) = task.predict(model, batch)
         forced = task.force(example, prediction)
@@ -204,7 +204,7 @@ def test_tallies_add_up_and_score() -> None:
 def test_comes_back_from_disk(task: Relation, tmp_path: Path) -> None:
     task.save(tmp_path)
     loaded = Relation.load(task.config, tmp_path)
-    assert (loaded.labels, loaded.dims) == (task.labels, task.dims)
+    assert (loaded.labels, loaded.widths) == (task.labels, task.widths)
 
 
 def test_what_is_refused(task: Relation) -> None:

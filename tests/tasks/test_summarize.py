@@ -24,7 +24,7 @@ def task() -> Summarize:
 
 def test_both_sides_have_one_vocabulary(task: Summarize) -> None:
     assert task.source is task.target
-    assert task.dims.joint
+    assert task.widths.shared
     assert task.tokenizers == {"document": task.source, "summary": task.source}
 
 
@@ -43,7 +43,7 @@ def test_a_long_document_is_cut_and_learnt_from(task: Summarize) -> None:
 
 
 def test_a_cut_document_is_told(task: Summarize) -> None:
-    model = stirred(rnn().build(task.dims))
+    model = stirred(rnn().build(task.widths))
     texts = ["amber birch cedar delta ember fjord", "amber birch", ""]
     answers = task.predict(model, task.collate(task.encode([row(text) for text in texts])))
     assert [answer.cut for answer in answers] == [True, False, False]
@@ -52,7 +52,7 @@ def test_a_cut_document_is_told(task: Summarize) -> None:
 
 
 def test_it_is_scored_beside_the_first_words(task: Summarize) -> None:
-    model = stirred(rnn().build(task.dims))
+    model = stirred(rnn().build(task.widths))
     document = " ".join(WORDS)
     batch = task.collate(task.encode([row(document, "amber cedar"), row("birch", "birch")]))
     with torch.no_grad():

@@ -9,7 +9,7 @@ import torch
 
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import Row
-from regard.models import Dims, Tagger
+from regard.models import Tagger, Widths
 from regard.tasks import Tag, TagConfig
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import evaluating
@@ -36,7 +36,7 @@ def fitted(lines: list[tuple[str, str]] = LINES, **changes: Any) -> Tag:
 
 def model_for(task: Tag, kind: str = "rnn", **changes: Any) -> Tagger:
     torch.manual_seed(2)
-    model = stirred(tagger(kind, **changes).build(task.dims))
+    model = stirred(tagger(kind, **changes).build(task.widths))
     assert isinstance(model, Tagger)
     return model
 
@@ -50,7 +50,7 @@ def test_tags_are_sorted_and_their_scheme_decides_the_metric(task: Tag) -> None:
     assert task.names == ("B-LOC", "B-PER", "I-PER", "O")
     assert fitted(LINES[::-1]).names == task.names
     assert (task.scheme, task.metric.name) == ("BIO", "f1")
-    assert task.dims == Dims(source_vocab=len(task.tokenizer), tags=task.names)
+    assert task.widths == Widths({"vocab": len(task.tokenizer)}, {"tags": [*task.names]})
     spoken = fitted([("she lives", "PRON VERB")])
     assert (spoken.scheme, spoken.metric.name) == (None, "accuracy")
 
@@ -232,7 +232,7 @@ def test_tallies_add_up_and_score() -> None:
 def test_comes_back_from_disk(task: Tag, tmp_path: Path) -> None:
     task.save(tmp_path)
     loaded = Tag.load(task.config, tmp_path)
-    assert (loaded.names, loaded.split, loaded.dims) == (task.names, task.split, task.dims)
+    assert (loaded.names, loaded.split, loaded.widths) == (task.names, task.split, task.widths)
 
 
 @pytest.mark.parametrize(

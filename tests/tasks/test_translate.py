@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from regard.decode import contains
 from regard.errors import CheckpointError, RecipeError
 from regard.files.row import Row
-from regard.models import Dims
+from regard.models import Widths
 from regard.tasks import Translate, TranslateConfig
 from regard.tasks.pair import Pair
 from regard.tasks.task import evaluating
@@ -44,10 +44,10 @@ def task() -> Translate:
 
 
 def test_the_data_decides_the_sizes(task: Translate) -> None:
-    assert task.dims == Dims(len(task.source), len(task.target), joint=False)
+    assert task.widths == Widths({"vocab": len(task.source)}, {"vocab": len(task.target)})
     joint = fitted(joint=True)
     assert joint.source is joint.target
-    assert joint.dims == Dims(len(joint.source), len(joint.source), joint=True)
+    assert joint.widths == Widths({"vocab": len(joint.source)}, {"vocab": len(joint.source)}, shared=True)
     assert len(joint.source) > max(len(task.source), len(task.target))
     assert joint.tokenizers == {"source": joint.source, "target": joint.target}
 
@@ -100,7 +100,7 @@ def test_a_batch_is_padded_and_shifted(task: Translate) -> None:
 @pytest.mark.parametrize("config", [transformer(), rnn()], ids=["transformer", "rnn"])
 def test_the_loss_is_a_sum_over_real_tokens(config: Any, smoothing: float) -> None:
     task = fitted(label_smoothing=smoothing)
-    model = stirred(config.build(task.dims))
+    model = stirred(config.build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES[:2]] + [row("fog", "nebel")]))
     loss = task.loss(model, batch)
     logits_NV = model(batch.source_BK, batch.source_lengths_B, batch.target_BT)
@@ -116,7 +116,7 @@ def test_the_loss_is_a_sum_over_real_tokens(config: Any, smoothing: float) -> No
 
 
 def predicted(task: Translate, texts: list[str], config: Any = None) -> tuple[Any, list[Any], list[Pair]]:
-    model = stirred((config or transformer()).build(task.dims))
+    model = stirred((config or transformer()).build(task.widths))
     examples = task.encode([row(text) for text in texts])
     with evaluating(model):
         return model, task.predict(model, task.collate(examples)), examples
@@ -137,7 +137,7 @@ def test_predictions_keep_their_order_and_an_empty_line_stays_empty(task: Transl
 @pytest.mark.parametrize("beam", [1, 3])
 def test_no_prediction_is_longer_than_the_limit(beam: int) -> None:
     task = fitted(decode={"beam": beam, "max_ratio": 1.0})
-    model = stirred(transformer().build(task.dims))
+    model = stirred(transformer().build(task.widths))
     with torch.no_grad():
         model.embed_target.weight[EOS] = 0  # makes the end unlikely
         model.embed_target.weight[4:] *= 3
@@ -148,7 +148,7 @@ def test_no_prediction_is_longer_than_the_limit(beam: int) -> None:
 
 
 def test_special_pieces_are_never_predicted(task: Translate) -> None:
-    model = stirred(transformer().build(task.dims))
+    model = stirred(transformer().build(task.widths))
     with torch.no_grad():
         model.embed_target.weight[[PAD, UNK, BOS]] = 5.0
     for beam in (1, 3):
@@ -221,7 +221,7 @@ def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) 
 )
 def test_each_prediction_is_told_once_and_when_its_search_has_ended(settings: dict[str, Any]) -> None:
     task = fitted(max_length=40).searching(**settings)
-    model = endless(stirred(rnn().build(task.dims)))
+    model = endless(stirred(rnn().build(task.widths)))
     batch = task.collate(task.encode([row(text) for text in ("the grey fog", "", "heron", "the heron " * 9)]))
     told: list[tuple[int, Any]] = []
     with evaluating(model):
@@ -233,7 +233,7 @@ def test_each_prediction_is_told_once_and_when_its_search_has_ended(settings: di
 def test_what_breaks_a_promise_is_refused_and_not_told(task: Translate) -> None:
     told: list[int] = []
     torn = task.searching(must_include=["der der"], no_repeat=1, beam=2)
-    model = stirred(rnn().build(torn.dims))
+    model = stirred(rnn().build(torn.widths))
     batch = torn.collate(torn.encode([row("the fog")]))
     with (
         evaluating(model),
@@ -301,7 +301,7 @@ def test_a_blank_text_asks_for_nothing_that_could_be_too_much() -> None:
 def test_a_short_source_ends_no_training(decode: dict[str, Any], thorough: bool) -> None:
     """What is only scored has room for what is asked of it."""
     task = fitted(max_length=40, decode={"max_ratio": 0.5} | decode)
-    model, batch = stirred(rnn().build(task.dims)), task.collate(task.encode([row("fog", "nebel")]))
+    model, batch = stirred(rnn().build(task.widths)), task.collate(task.encode([row("fog", "nebel")]))
     with evaluating(model):
         with pytest.raises(RecipeError, match=r"12 pieces.* raise max_ratio$"):
             task.predict(model, batch)
@@ -387,7 +387,7 @@ def test_comes_back_from_disk(joint: bool, tmp_path: Path) -> None:
     task = fitted(joint=joint)
     task.save(tmp_path)
     loaded = Translate.load(task.config, tmp_path)
-    assert loaded.dims == task.dims
+    assert loaded.widths == task.widths
     before, after = (one.encode([row(*line) for line in LINES]) for one in (task, loaded))
     assert all(
         a.source.tolist() == b.source.tolist() and a.target.tolist() == b.target.tolist()
@@ -401,7 +401,7 @@ def test_a_missing_tokenizer_is_said(tmp_path: Path) -> None:
 
 
 def test_tallies_add_up(task: Translate) -> None:
-    model = stirred(transformer().build(task.dims))
+    model = stirred(transformer().build(task.widths))
     examples = task.encode([row(*line) for line in LINES])
     with evaluating(model):
         whole = task.measure(model, task.collate(examples), thorough=True)

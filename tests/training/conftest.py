@@ -30,7 +30,7 @@ def make(tmp_path: Path) -> Make:
         folder: str = "run", *, seed: int = 1, model_seed: int = 1, dropout: float = 0.2, **plan: object
     ) -> Training:
         torch.manual_seed(model_seed)
-        model = transformer(n_encoder_layers=1, n_decoder_layers=1, dropout=dropout).build(task.dims)
+        model = transformer(n_encoder_layers=1, n_decoder_layers=1, dropout=dropout).build(task.widths)
         settings = TrainConfig.model_validate({"batch_tokens": 20, "lr": 0.01, "warmup": 3} | plan)
         return Training(
             task,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sacrebleu import corpus_bleu
 
-from regard.decode import beam, walk
+from regard.decode import beam, greedy
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from regard.training.state import Training
@@ -62,11 +62,11 @@ def test_thorough_searches_as_the_recipe_says_and_otherwise_greedily(
     def noted(name: str, search: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **options: (used.append(name), search(*args, **options))[1]
 
-    for name, search in (("beam", beam), ("walk", walk)):
+    for name, search in (("beam", beam), ("greedy", greedy)):
         monkeypatch.setattr(f"regard.tasks.writer.{name}", noted(name, search))
     for thorough in (False, True):
         evaluate(training.task, training.model, training.valid, CPU, thorough=thorough)
-    assert used == ["walk", "beam"]
+    assert used == ["greedy", "beam"]
 
 
 def test_says_how_far_it_is(training: Training) -> None:

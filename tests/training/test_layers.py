@@ -1,4 +1,4 @@
-"""Fine-tuning by height: what is frozen stays to the bit, lower layers take shorter steps."""
+"""Fine-tuning by layer depth: what is frozen stays to the bit, lower layers take shorter steps."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 import regard
 from berts import fine_tuning, goes_on_where_it_stood, written
 from regard.errors import RecipeError
-from regard.models.height import freeze, height, rates
+from regard.models.layer_depth import freeze, layer_depth, layer_rates
 from regard.runs.prepare import prepare
 from tiny import DIMS, classifier, classifying, planted
 
@@ -35,8 +35,8 @@ def moved(given: regard.Recipe) -> dict[str, float]:
 def test_what_is_frozen_stays_to_the_bit(tmp_path: Path, n_layers: int) -> None:
     found = moved(recipe(tmp_path, {"freeze": n_layers}))
     for name, distance in found.items():
-        assert (distance == 0) == (height(name) <= n_layers), name
-    assert {name for name in found if height(name) == 0} == {
+        assert (distance == 0) == (layer_depth(name) <= n_layers), name
+    assert {name for name in found if layer_depth(name) == 0} == {
         "encoder.embed.weight",
         "encoder.embed.position.weight",
         "encoder.segment.weight",
@@ -56,13 +56,13 @@ def test_lower_layers_take_shorter_steps(tmp_path: Path) -> None:
     for name, distance in found.items():
         if name.endswith(("position.weight", "segment.weight", ".k.bias")):
             continue  # rows that no text has, and what softmax cannot see
-        below = 4 - min(height(name), 4)
+        below = 4 - min(layer_depth(name), 4)
         assert distance == pytest.approx(1e-3 * 0.5**below, rel=0.01), name
 
 
 def test_rates_are_those_of_every_weight_once() -> None:
     model = classifier("transformer", norm="pre").build(DIMS)
-    found = rates(model, 0.9)
+    found = layer_rates(model, 0.9)
     assert found.keys() == dict(model.named_parameters()).keys()
     assert found["output.weight"] == found["pooling.query_D"] == found["encoder.stack.norm.bias"] == 1
     assert found["encoder.stack.layers.1.ff_norm.bias"] == pytest.approx(0.9)

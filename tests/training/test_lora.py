@@ -10,7 +10,7 @@ import regard
 from berts import TEXTS, fine_tuning, goes_on_where_it_stood, written
 from regard.errors import RecipeError
 from regard.interop.encoder import read_encoder
-from regard.models.height import height
+from regard.models.layer_depth import layer_depth
 from regard.models.lora import PART, adapt, merged
 from regard.runs.prepare import prepare
 from tiny import DIMS, classifier, classifying, inputs, planted, stirred
@@ -46,7 +46,7 @@ def test_only_changes_and_what_is_above_learn(tmp_path: Path, freeze: int | None
     with prepare(recipe(tmp_path, {"freeze": freeze})) as run:
         learning = {name for name, it in run.training.model.named_parameters() if it.requires_grad}
         assert {name for name in learning if PART not in name} == {"output.weight", "output.bias"}
-        changed = {height(name) for name in learning if PART in name}
+        changed = {layer_depth(name) for name in learning if PART in name}
         assert changed == ({1, 2, 3} if freeze is None else {3})
         per_layer = sum(PART in name for name in learning) // len(changed)
         assert per_layer == 2 * 6, "two factors for each of the six matrices of a layer"

@@ -25,7 +25,7 @@ from regard.interop.export import Report, export
 from regard.metrics.resample import Difference, Weighable, differences, intervals
 from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
-from regard.models.outline import places
+from regard.models.meta import max_tokens
 from regard.recipe import DataConfig, Recipe, laid_out
 from regard.runs.prepare import is_finished, pick_device, prepare
 from regard.runs.store import load_model, save_model
@@ -282,7 +282,7 @@ def _alike(other: Path, folder: Path, task: AnyTask, task_config: TaskConfig) ->
                 f"{other}: has another {role} vocabulary than {folder}; models that answer together are "
                 "trained on the same data with the same tokenizer (and another seed or other sizes)"
             )
-    most, needed = places(config), task_config.longest(config)
+    most, needed = max_tokens(config), task_config.longest(config)
     if most is not None and most <= needed:
         raise RunError(
             f"{other}: has {most} positions, but texts of {folder} may have {needed} pieces and an end; "

@@ -2,10 +2,10 @@
 
 from regard.attention.cache import Growing, Static
 from regard.attention.core import attend
+from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask, causal, chunk, only_keys, padding, prefix, segments, window
 from regard.attention.multihead import Attention
 from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, sinusoid
-from regard.attention.ragged import Ragged
 from regard.attention.score import Additive, Dot, General, ScaledDot, Score
 from regard.attention.tap import Replace, Site, Tap, Trace, sites, tapped
 
@@ -19,7 +19,6 @@ __all__ = [
     "Growing",
     "Learned",
     "Mask",
-    "Ragged",
     "RelativeBias",
     "Replace",
     "Rotary",
@@ -30,6 +29,7 @@ __all__ = [
     "Static",
     "Tap",
     "Trace",
+    "Unpadded",
     "attend",
     "causal",
     "chunk",

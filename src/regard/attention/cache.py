@@ -1,7 +1,7 @@
-"""Keys and values that were projected before, passed in and out as values, never kept on a module.
+"""Key-value caches, passed in and out as values, never kept on a module.
 
-`Static`: of a source that does not change (cross-attention); one row per source, shared by its beams.
-`Growing`: of one's own past; one row per hypothesis, lengthened by each step.
+`Static` is for a source that does not change (cross-attention): one row per source, shared by its beams.
+`Growing` is for a decoder's past (self-attention): one row per hypothesis, lengthened by each step.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Static:
     k_BGKE: Tensor
     v_BGKW: Tensor
     positions_BK: Tensor | None = None
-    """One row holds for all; None is 0, 1, 2 …"""
+    """Positions of the keys; one row holds for all, None is 0, 1, 2 …"""
 
     def select(self, sources_B: Tensor) -> Self:
-        """Keep these sources."""
+        """The cache of these sources."""
         positions_BK = self.positions_BK
         if positions_BK is not None and positions_BK.shape[0] > 1:
             positions_BK = positions_BK[sources_B]

@@ -1,11 +1,11 @@
 """attend(): the only way to a softmax over keys that can be tapped.
 
-Where nobody looks, the steps of a search that layers/brisk.py writes out call the fused kernel themselves.
+While nobody taps, the decoder steps of layers/cpu/fused_step.py call the fused kernel directly.
 
-Fused when nobody taps and the score is a dot product: scaled_dot_product_attention or, where a CPU has few
-keys to look at, `attend_few`. Explicit otherwise. All give the same numbers. What a fused kernel cannot take
-whole (a dense mask, a bias) is run in tiles of query rows, so memory stays linear in length; tiles are
-recomputed in the backward pass.
+`attend` is fused when nobody taps and the score is a dot product: scaled_dot_product_attention or, for few
+keys on a CPU, `attend_few_keys`. Otherwise it is explicit. All give the same numbers. Inputs that a fused
+kernel cannot take whole (a dense mask, a bias) run in tiles of query rows, so that memory stays linear in
+length; tiles are recomputed in the backward pass.
 
 Rows that may attend to nothing give zeros. They are un-masked before the softmax and multiplied by zero
 after it: −inf everywhere would pass tests of values but puts NaN into the backward pass.
@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from regard.attention.cpu.small_kernel import attend_few_keys, has_few_keys
 from regard.attention.mask import FULL, Mask, Rows
 from regard.attention.score import ScaledDot, Score
-from regard.attention.short import attend_few, is_short
 from regard.attention.tap import Tap
 
 Bias = Callable[[Rows], Tensor]
@@ -28,7 +28,7 @@ Bias = Callable[[Rows], Tensor]
 
 SCALED_DOT = ScaledDot()
 TILE_ELEMENTS = 1 << 22
-"""The largest piece of a Q×K object that is made at once: 16 MB of float32."""
+"""Elements of a Q×K tensor made at once at most: 16 MB of float32."""
 
 
 def attend(
@@ -65,9 +65,9 @@ def attend(
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias | None) -> Tensor:
     (n_queries, d_key), (n_keys, d_value) = q.shape[2:], v.shape[2:]
-    if bias is None and is_short(q, n_keys):
-        keep, live = _split(mask.dense(Rows(0, n_queries), n_queries, n_keys, q.device))
-        out = attend_few(q, k, v, scale, keep)
+    if bias is None and has_few_keys(q, n_keys):
+        keep, live = _open_dead_rows(mask.dense(Rows(0, n_queries), n_queries, n_keys, q.device))
+        out = attend_few_keys(q, k, v, scale, keep)
         return out if live is None else out * live
     if d_key < d_value:  # zeros change no dot product; unequal widths would leave the kernel
         q, k = F.pad(q, (0, d_value - d_key)), F.pad(k, (0, d_value - d_key))
@@ -76,7 +76,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias
     gqa = k.shape[1] != q.shape[1]
 
     def kernel(q: Tensor, k: Tensor, v: Tensor, rows: Rows) -> Tensor:
-        extra, live = _split(mask.dense(rows, n_queries, n_keys, q.device))
+        extra, live = _open_dead_rows(mask.dense(rows, n_queries, n_keys, q.device))
         if bias is not None:
             extra_scores = bias(rows).to(q.dtype)
             extra = extra_scores if extra is None else extra_scores.masked_fill(~extra, -torch.inf)
@@ -94,8 +94,8 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias
     return out[..., :d_value]
 
 
-def _split(keep_B1QK: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """A mask all of whose rows see something, and which rows were meant to: live_B1Q1."""
+def _open_dead_rows(keep_B1QK: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """The mask with dead rows opened, and live_B1Q1, the rows that may see something at all."""
     if keep_B1QK is None:
         return None, None
     live_B1Q1 = keep_B1QK.any(-1, keepdim=True)
@@ -151,6 +151,6 @@ def _tiled(
     return torch.cat([kernel(q[:, :, rows.start : rows.stop], k, v, rows) for rows in tiles], dim=2)
 
 
-def _tiles(n_queries: int, height: int) -> Iterator[Rows]:
-    for start in range(0, max(n_queries, 1), height):
-        yield Rows(start, min(start + height, n_queries))
+def _tiles(n_queries: int, n_rows: int) -> Iterator[Rows]:
+    for start in range(0, max(n_queries, 1), n_rows):
+        yield Rows(start, min(start + n_rows, n_queries))

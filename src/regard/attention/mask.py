@@ -14,14 +14,14 @@ from torch import Tensor
 
 
 class Rows(NamedTuple):
-    """Neighbouring query rows. Not a range: while a graph is exported, lengths are symbols."""
+    """A range of query rows. No `range`: while a graph is exported, lengths are symbols."""
 
     start: int
     stop: int
 
 
-class Part(Protocol):
-    """One condition. `by_query` says whether it differs between query rows."""
+class Condition(Protocol):
+    """One condition of a mask. `by_query` says whether it differs between query rows."""
 
     by_query: bool
 
@@ -95,13 +95,13 @@ class Segments:
 class Mask:
     """A conjunction of parts. The empty one lets everything through."""
 
-    parts: tuple[Part, ...] = field(default=())
+    parts: tuple[Condition, ...] = field(default=())
 
     def __and__(self, other: "Mask") -> "Mask":
         return Mask(self.parts + other.parts)
 
     def for_queries(self, n_queries: int) -> "Mask":
-        """Without what cannot matter: the one newest query is in nobody's past."""
+        """This mask without conditions that cannot matter: the newest query alone sees its whole past."""
         if n_queries > 1:
             return self
         return Mask(tuple(part for part in self.parts if not isinstance(part, Causal)))

@@ -12,16 +12,16 @@ from torch.nn import functional as F
 
 from regard.attention.cache import Growing, Static
 from regard.attention.core import Bias, attend
+from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask
 from regard.attention.position import ALiBi, RelativeBias, Rotary
-from regard.attention.ragged import Ragged
 from regard.attention.score import ScaledDot, Score
 from regard.attention.tap import Site
-from regard.linear import Linear, joined
+from regard.linear import Linear, concat_weights
 
 
 class Attention(Site):
-    """`n_kv_heads` < `n_heads` is grouped-query attention, 1 is multi-query attention."""
+    """Multi-head attention; `n_kv_heads` < `n_heads` is grouped-query attention, 1 is multi-query."""
 
     def __init__(
         self,
@@ -55,18 +55,18 @@ class Attention(Site):
         self.o = Linear(n_heads * d_value, d_query, bias=bias) if "o" in project else None
         self.rotary, self.distance, self.dropout = rotary, distance, dropout
 
-    def remember(
-        self, memory_BKD: Tensor, positions_BK: Tensor | None = None, *, ragged: Ragged | None = None
+    def project_kv(
+        self, memory_BKD: Tensor, positions_BK: Tensor | None = None, *, unpadded: Unpadded | None = None
     ) -> Growing:
         """The keys and values of a memory, for use now and later.
 
-        Positions are 0, 1, 2 … unless given; what is to be appended to an earlier memory must give them.
+        Positions are 0, 1, 2 … unless given; they must be given if the result is appended to a cache.
         """
-        k_BKD, v_BKD = _mapped(memory_BKD, (self.k, self.v), ragged)
-        return self._remembered(k_BKD, v_BKD, positions_BK)
+        k_BKD, v_BKD = _project(memory_BKD, (self.k, self.v), unpadded)
+        return self._split_kv(k_BKD, v_BKD, positions_BK)
 
-    def _remembered(self, k_BKD: Tensor, v_BKD: Tensor, positions_BK: Tensor | None) -> Growing:
-        k_BGKE, v_BGKW = _split(k_BKD, self.n_kv_heads), _split(v_BKD, self.n_kv_heads)
+    def _split_kv(self, k_BKD: Tensor, v_BKD: Tensor, positions_BK: Tensor | None) -> Growing:
+        k_BGKE, v_BGKW = _split_heads(k_BKD, self.n_kv_heads), _split_heads(v_BKD, self.n_kv_heads)
         if self.rotary is not None:
             k_BGKE = self.rotary(k_BGKE, _positions(positions_BK, 0, k_BKD))
         return Growing(k_BGKE, v_BGKW, positions_BK)
@@ -79,13 +79,13 @@ class Attention(Site):
         mask: Mask = FULL,
         positions_BQ: Tensor | None = None,
     ) -> Tensor:
-        """Attend from x to `memory`, or to x itself when there is none.
+        """Attends from x to `memory`, or to x itself when there is none.
 
         A memory may have fewer rows than x: then its rows are sources and x holds their beams, one query
         each. They are laid side by side as queries of one source, so no key is ever copied per beam.
         """
         if memory is None:
-            return self.reflect(x_BQD, mask=mask, positions_BT=positions_BQ)[0]
+            return self.self_attend(x_BQD, mask=mask, positions_BT=positions_BQ)[0]
         rows, sources = x_BQD.shape[0], memory.k_BGKE.shape[0]
         if rows != sources:
             assert x_BQD.shape[1] == 1, "beams come one query each"
@@ -95,33 +95,33 @@ class Attention(Site):
             )
             beside: Tensor = self(x_BQD.reshape(sources, rows // sources, -1), memory, mask=mask)
             return beside.reshape(rows, 1, -1)
-        (q_BQD,) = _mapped(x_BQD, (self.q,))
-        return self._seen(q_BQD, memory, mask, positions_BQ)
+        (q_BQD,) = _project(x_BQD, (self.q,))
+        return self._attend(q_BQD, memory, mask, positions_BQ)
 
-    def reflect(
+    def self_attend(
         self,
         x_BTD: Tensor,
         past: Growing | None = None,
         *,
         mask: Mask = FULL,
         positions_BT: Tensor | None = None,
-        ragged: Ragged | None = None,
+        unpadded: Unpadded | None = None,
     ) -> tuple[Tensor, Growing]:
-        """Attend from x to itself and to its past; with it, all keys and values so far."""
-        q_BTD, k_BTD, v_BTD = _mapped(x_BTD, (self.q, self.k, self.v), ragged)
-        new = self._remembered(k_BTD, v_BTD, positions_BT)
-        own = new if past is None else past.append(new)
-        return self._seen(q_BTD, own, mask, positions_BT, ragged), own
+        """Attends from x to itself and to its past; returns the output and all keys and values so far."""
+        q_BTD, k_BTD, v_BTD = _project(x_BTD, (self.q, self.k, self.v), unpadded)
+        new = self._split_kv(k_BTD, v_BTD, positions_BT)
+        cache = new if past is None else past.append(new)
+        return self._attend(q_BTD, cache, mask, positions_BT, unpadded), cache
 
-    def _seen(
+    def _attend(
         self,
         q_BQD: Tensor,
         memory: Static,
         mask: Mask,
         positions_BQ: Tensor | None,
-        ragged: Ragged | None = None,
+        unpadded: Unpadded | None = None,
     ) -> Tensor:
-        q_BHQE = _split(q_BQD, self.n_heads)
+        q_BHQE = _split_heads(q_BQD, self.n_heads)
         offset = memory.k_BGKE.shape[2] - q_BHQE.shape[2]
         if self.rotary is not None:
             q_BHQE = self.rotary(q_BHQE, _positions(positions_BQ, offset, q_BQD))
@@ -136,8 +136,8 @@ class Attention(Site):
             dropout=self.dropout if self.training else 0.0,
         )
         out_BQD = out_BHQW.transpose(1, 2).flatten(2)
-        if ragged is not None:
-            out_BQD = ragged.gather(out_BQD)
+        if unpadded is not None:
+            out_BQD = unpadded.gather(out_BQD)
         return out_BQD if self.o is None else self.o(out_BQD)
 
     def _bias(self, q_BQD: Tensor, memory: Static, positions_BQ: Tensor | None, offset: int) -> Bias | None:
@@ -151,18 +151,23 @@ class Attention(Site):
         return lambda rows: distance(query_BQ[:, rows.start : rows.stop], key_BK)
 
 
-def _mapped(x_BTD: Tensor, maps: Sequence[Linear | None], ragged: Ragged | None = None) -> tuple[Tensor, ...]:
-    """What each map makes of x, spread out if x is ragged; what has no map is x itself."""
+def _project(
+    x_BTD: Tensor, maps: Sequence[Linear | None], unpadded: Unpadded | None = None
+) -> tuple[Tensor, ...]:
+    """The projections of x, padded if x is unpadded; without a map, x itself.
+
+    Maps without adapters or hooks are one product.
+    """
     bare = [part for part in maps if part is not None and part.is_bare]
     if len(bare) < len(maps):
-        made = [x_BTD if part is None else part(x_BTD) for part in maps]
-        return tuple(made if ragged is None else map(ragged.spread, made))
-    made_BTD = F.linear(x_BTD, *joined(bare))
-    made_BTD = made_BTD if ragged is None else ragged.spread(made_BTD)
-    return torch.split_with_sizes(made_BTD, [part.d_out for part in bare], dim=-1)
+        projected = [x_BTD if part is None else part(x_BTD) for part in maps]
+        return tuple(projected if unpadded is None else map(unpadded.pad, projected))
+    projected_BTD = F.linear(x_BTD, *concat_weights(bare))
+    projected_BTD = projected_BTD if unpadded is None else unpadded.pad(projected_BTD)
+    return torch.split_with_sizes(projected_BTD, [part.d_out for part in bare], dim=-1)
 
 
-def _split(x_BTD: Tensor, n_heads: int) -> Tensor:
+def _split_heads(x_BTD: Tensor, n_heads: int) -> Tensor:
     return torch.unflatten(x_BTD, -1, (n_heads, -1)).transpose(1, 2)
 
 

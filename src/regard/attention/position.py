@@ -1,4 +1,4 @@
-"""Where things are. Attention by itself is blind to order; each of these gives it sight.
+"""Positions. Attention by itself is blind to order; each of these gives it sight.
 
 Positions always come as positions_BT (or T), never as one offset: left padding, unequal prompts and
 caches then need no special case. `Sinusoidal` and `Learned` are added to embeddings, `Rotary` turns

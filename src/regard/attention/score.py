@@ -1,8 +1,8 @@
-"""How well a query and a key fit: scores_BHQK. Everything else about attention lives elsewhere.
+"""Scores, how well a query and a key fit: scores_BHQK. Everything else about attention lives elsewhere.
 
 A score holds no key matrix of its own: W_k is the ordinary projection of `Attention`, so that a
 static cache holds projected keys. `as_dot` tells the fused kernels which scaled dot product equals
-the score; a score that is none answers None.
+the score; a score that is no dot product answers None.
 """
 
 import math
@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 
 class Score(nn.Module):
-    """score(q, k). Those that are a dot product in disguise only say which."""
+    """score(q, k). A subclass defines `as_dot` if it is a dot product in disguise, else `forward`."""
 
     def as_dot(self, q_BHQE: Tensor) -> tuple[Tensor, float] | None:
         return None
 
     def forward(self, q_BHQE: Tensor, k_BHKE: Tensor) -> Tensor:
-        disguise = self.as_dot(q_BHQE)
-        assert disguise is not None, "a score that is not a dot product must define forward"
-        q, scale = disguise
+        dot = self.as_dot(q_BHQE)
+        assert dot is not None, "a score that is not a dot product must define forward"
+        q, scale = dot
         return (q * scale) @ k_BHKE.transpose(-1, -2)
 
 
@@ -57,7 +57,7 @@ class General(Score):
 class Additive(Score):
     """vᵀ tanh(q + k) (Bahdanau et al. 2015); W_q and W_k are the ordinary projections.
 
-    vᵀ tanh(W [q; k]) is the same function with W = [W_q W_k] written in one piece.
+    vᵀ tanh(W [q; k]) is the same function with W = [W_q W_k] as one matrix.
     """
 
     def __init__(self, d_key: int, n_heads: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Looking at attention, or replacing it, at a named site; free when nobody looks.
+"""Taps: attention observed or replaced at a named site; free when nobody looks.
 
 A site is a module; its name is its path in the model. Its `tap` is None, and then attention runs fused.
 Inside `with tapped(model, pick)` the sites for which `pick(name)` gives a tap run explicitly, and the tap
@@ -20,7 +20,7 @@ class Tap(Protocol):
 
 
 class _Taps(threading.local):
-    """Of this thread: whoever answers in another is not looked at."""
+    """The taps of this thread; a model that answers in another thread is not observed."""
 
     def __init__(self) -> None:
         self.at: dict[Site, Tap] = {}
@@ -38,7 +38,7 @@ class Site(nn.Module):
 
 
 class Trace:
-    """Observes: keeps the weights of every call; repeated calls (RNN steps) follow one another on Q."""
+    """A tap that keeps the weights of every call; repeated calls (RNN steps) follow one another on Q."""
 
     def __init__(self) -> None:
         self.calls: list[Tensor] = []
@@ -53,7 +53,7 @@ class Trace:
 
 
 class Replace:
-    """Intervenes: `change(weights_BHQK, offset)` with the number of query rows seen before this call."""
+    """A tap that replaces the weights by `change(weights_BHQK, offset)`; offset counts earlier query rows."""
 
     def __init__(self, change: Callable[[Tensor, int], Tensor]) -> None:
         self.change, self.offset = change, 0
@@ -71,7 +71,7 @@ def sites(model: nn.Module) -> dict[str, Site]:
 
 @contextmanager
 def tapped(model: nn.Module, pick: Callable[[str], Tap | None]) -> Iterator[None]:
-    """Set a tap at every site `pick` gives one, leave the others; afterwards each site is as it was."""
+    """Sets a tap at every site for which `pick` gives one; afterwards each site is as it was."""
     picked = {site: tap for name, site in sites(model).items() if (tap := pick(name)) is not None}
     before, _TAPS.at = _TAPS.at, _TAPS.at | picked
     try:

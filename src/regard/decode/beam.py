@@ -15,7 +15,7 @@ from itertools import zip_longest
 import torch
 from torch import Tensor
 
-from regard.decode.hypothesis import Found, Hypothesis, normalised
+from regard.decode.hypothesis import Continuations, Hypothesis, normalised
 from regard.decode.listener import NOBODY, Listener, untold
 from regard.decode.required import Required
 from regard.decode.rules import Rules
@@ -86,7 +86,7 @@ def beam(
         log_prob_NV = rules.log_probs(logits_NV, live.written_BST.flatten(0, 1), running)
         log_prob_BSV = log_prob_NV.view(len(running), width, -1)
         taken_BV = torch.zeros_like(log_prob_BSV[:, 0]) if groups > 1 else None
-        chosen: list[Found] = []
+        chosen: list[Continuations] = []
         for group in range(groups):
             beams = slice(group * each, (group + 1) * each)
             own = live.group(beams, log_prob_BSV)
@@ -155,7 +155,7 @@ class _Group:
     live: _Live
     log_prob_BSV: Tensor
 
-    def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> Found:
+    def best(self, count: int, rules: Rules, dislike_BV: Tensor | None) -> Continuations:
         scores_BS, log_prob_BSV = self.live.scores_BS, self.log_prob_BSV
         if rules.must_include is not None:
             total_BSV = scores_BS[..., None] + log_prob_BSV
@@ -169,7 +169,7 @@ def _costs(log_prob_BSV: Tensor, parents_BS: Tensor, tokens_BS: Tensor) -> Tenso
     return log_prob_BSV.flatten(1).gather(1, parents_BS * n_vocab + tokens_BS)
 
 
-def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Found:
+def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, dislike_BV: Tensor | None) -> Continuations:
     """The best of each beam's best, so that sums are made for few and not for all."""
     n_beams, n_vocab = log_prob_BSV.shape[1:]
     liked_BSV = log_prob_BSV if dislike_BV is None else log_prob_BSV - dislike_BV[:, None]
@@ -181,19 +181,21 @@ def _best(scores_BS: Tensor, log_prob_BSV: Tensor, count: int, dislike_BV: Tenso
     return parents, tokens, scores_BS.gather(1, parents) + _costs(log_prob_BSV, parents, tokens)
 
 
-def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: int, count: int) -> Found:
+def _by_bank(
+    total_BSV: Tensor, written_BST: Tensor, required: Required, end: int, count: int
+) -> Continuations:
     """The best continuations at every stage of what must be written, in turn, the furthest stage first.
 
     Left to itself a beam fills with what is easily said and keeps its promises at the last moment
     (Post and Vilar 2018).
     """
     n_vocab = total_BSV.shape[2]
-    standing = required.standing(written_BST.flatten(0, 1))
+    remaining = required.remaining(written_BST.flatten(0, 1))
     places_BC, scores_BC = [], []
     for total_P, needed_P, onward_P in zip(
         total_BSV.flatten(1),
-        standing.needed_after_NV.view_as(total_BSV).flatten(1),
-        standing.onward_NV.view_as(total_BSV).flatten(1),
+        remaining.needed_after_NV.view_as(total_BSV).flatten(1),
+        remaining.onward_NV.view_as(total_BSV).flatten(1),
         strict=True,
     ):
         top = total_P.topk(min(count, total_P.numel())).indices.tolist()
@@ -213,7 +215,7 @@ def _by_bank(total_BSV: Tensor, written_BST: Tensor, required: Required, end: in
     return found // n_vocab, found % n_vocab, torch.tensor(scores_BC).to(total_BSV)
 
 
-def _continue(found: Found, lanes: Sequence[_Finished], end: int, length: int) -> Found:
+def _continue(found: Continuations, lanes: Sequence[_Finished], end: int, length: int) -> Continuations:
     """The best that do not end, of those who can still enter: a group that is done goes on with nothing.
 
     Twice as many were found as there are beams, so there are enough if any exist.
@@ -228,7 +230,7 @@ def _continue(found: Found, lanes: Sequence[_Finished], end: int, length: int) -
     return parents, tokens, scores.masked_fill(over_B1.to(scores.device), -torch.inf)
 
 
-def _finish(found: Found, lanes: Sequence[_Finished], own: _Group, rules: Rules) -> None:
+def _finish(found: Continuations, lanes: Sequence[_Finished], own: _Group, rules: Rules) -> None:
     """Those among the best that end are finished; `found` has twice as many as may count."""
     parents, tokens, scores = found
     width, end = lanes[0].width, rules.end

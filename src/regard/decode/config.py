@@ -9,7 +9,7 @@ from regard.config import Config, said
 from regard.errors import RecipeError, did_you_mean, quoted, shown
 
 Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-OF_DRAWING = ("temperature", "top_k", "top_p", "min_p")
+SAMPLING_SETTINGS = ("temperature", "top_k", "top_p", "min_p")
 
 
 def _listed(given: Any) -> Any:
@@ -97,7 +97,7 @@ class DecodeConfig(Config):
             name = ".".join(("decode", *map(str, fault["loc"])))
             value = "" if fault["type"] == "value_error" else f"{shown(fault['input'])} "
             raise RecipeError(f"{name}: {value}{said(fault['msg'])}") from None
-        idle = [] if search.sample else [name for name in OF_DRAWING if name in changes]
+        idle = [] if search.sample else [name for name in SAMPLING_SETTINGS if name in changes]
         if idle:
             raise RecipeError(f"decode.{idle[0]}: {changes[idle[0]]} is for drawing; add sample=true")
         return search

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-Found = tuple[Tensor, Tensor, Tensor]
+Continuations = tuple[Tensor, Tensor, Tensor]
 """parents, tokens and scores of the best continuations of each source, best first."""
 
 

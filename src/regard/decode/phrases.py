@@ -34,7 +34,7 @@ def stream(text: str, *, byte_is_letter: bool = False) -> str:
     """As the automaton reads it. A single byte, of a character that is no piece, is no letter as a rule."""
 
     def is_inside(character: str) -> bool:
-        return is_of_a_word(character) or (byte_is_letter and "\udc80" <= character <= "\udcff")
+        return is_word_character(character) or (byte_is_letter and "\udc80" <= character <= "\udcff")
 
     return "".join(character if is_inside(character) else f" {character} " for character in text)
 
@@ -44,7 +44,7 @@ def contains(text: str, phrase: str) -> bool:
     return f" {' '.join(stream(phrase).split())} " in f" {' '.join(stream(text).split())} "
 
 
-def is_of_a_word(character: str) -> bool:
+def is_word_character(character: str) -> bool:
     """Of a script that puts spaces between words."""
     if WITHOUT_SPACES.match(character):
         return False

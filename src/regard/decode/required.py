@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.decode.phrases import Phrases, contains, is_of_a_word
+from regard.decode.phrases import Phrases, contains, is_word_character
 
 
 @dataclass(frozen=True)
-class Standing:
+class Remaining:
     """Of every row: how many pieces are still to be written, if it goes straight on."""
 
     needed_N: Tensor
@@ -49,7 +49,7 @@ class Required:
         self._phrases, self._decode = [_read(phrase) for phrase in phrases], decode
         self._n_vocab = len(spellings)
 
-    def standing(self, written_NT: Tensor) -> Standing:
+    def remaining(self, written_NT: Tensor) -> Remaining:
         rows_N, device = torch.arange(len(written_NT), device=written_NT.device), written_NT.device
         needed_N = furthest_N = torch.zeros(len(written_NT), dtype=torch.long, device=device)
         needed_NV = furthest_NV = torch.zeros(len(written_NT), self._n_vocab, dtype=torch.long, device=device)
@@ -66,7 +66,7 @@ class Required:
             needed_NV = needed_NV + ~contained_NV * len(pieces)
             furthest_NV = torch.maximum(furthest_NV, ~contained_NV * begun_NV)
             onward_NV |= (begun_NV > 0) & ~contained_N[:, None]
-        return Standing(needed_N - furthest_N, needed_NV - furthest_NV, onward_NV)
+        return Remaining(needed_N - furthest_N, needed_NV - furthest_NV, onward_NV)
 
     def is_kept_by(self, ids: Sequence[int]) -> bool:
         """Whether the text has every phrase in it."""
@@ -76,7 +76,7 @@ class Required:
 
 def _has_letters_in_bytes(spelt: str) -> bool:
     whole = re.sub("[^\udc80-\udcff]", "", spelt)
-    return any(map(is_of_a_word, _read(whole)))
+    return any(map(is_word_character, _read(whole)))
 
 
 def _read(spelt: str) -> str:

@@ -20,7 +20,7 @@ class Rules:
     """Of each source, the end counted; there the end is forced, whatever else is asked for."""
     forbidden: Sequence[int] = ()
     """Tokens that never come."""
-    least: int = 0
+    min_length: int = 0
     """Before the end may come."""
     prefixes: Sequence[Sequence[int]] = ()
     """How each source's answer begins; none: as it likes."""
@@ -48,7 +48,7 @@ class Rules:
         if any(token is not None for token in wanted):
             untouched_NV = log_prob_NV.clone()
         log_prob_NV.index_fill_(1, self._forbidden.to(log_prob_NV.device), -torch.inf)
-        if length < self.least:
+        if length < self.min_length:
             log_prob_NV[:, self.end] = -torch.inf
         if self.no_repeat:
             _repeat_nothing(log_prob_NV, written_NT, self.no_repeat)
@@ -72,11 +72,11 @@ class Rules:
         self, log_prob_NV: Tensor, written_NT: Tensor, sources: Sequence[int], required: Required
     ) -> None:
         """No end before every phrase is written; nothing that would leave too little room for them."""
-        standing, beams = required.standing(written_NT), len(written_NT) // len(sources)
+        remaining, beams = required.remaining(written_NT), len(written_NT) // len(sources)
         limit_N = torch.tensor([self.limits[source] for source in sources for _ in range(beams)])
         room_N1 = (limit_N - written_NT.shape[1] - 1).to(log_prob_NV.device)[:, None]  # the end counted
-        end_N = log_prob_NV[:, self.end].masked_fill(standing.needed_N > 0, -torch.inf)
-        log_prob_NV.masked_fill_(standing.needed_after_NV + 1 > room_N1, -torch.inf)
+        end_N = log_prob_NV[:, self.end].masked_fill(remaining.needed_N > 0, -torch.inf)
+        log_prob_NV.masked_fill_(remaining.needed_after_NV + 1 > room_N1, -torch.inf)
         log_prob_NV[:, self.end] = end_N
 
     def _wanted(self, source: int, length: int) -> int | None:

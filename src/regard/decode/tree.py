@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 
-from regard.decode.hypothesis import Found, Hypothesis, normalised
+from regard.decode.hypothesis import Continuations, Hypothesis, normalised
 
 Fate = Literal["went on", "answer", "beaten", "outranked", "left behind", "too late"]
 """went on      among the best of its step, and so was something that continues it
@@ -45,7 +45,7 @@ class Tree:
     _beams: dict[int, list[int]] = field(default_factory=dict)
     """The nodes of each group's beams; before the first step all are node 0."""
 
-    def grow(self, group: int, width: int, found: Found, going_on: Found) -> None:
+    def grow(self, group: int, width: int, found: Continuations, going_on: Continuations) -> None:
         """One step of a group of `width` beams: what was found, and what of it goes on."""
         beams = self._beams.get(group, [0] * width)
         over = not any(_entries(going_on))
@@ -83,7 +83,7 @@ class Tree:
         return tuple(token for token in reversed(written) if token != self.end)
 
 
-def _entries(found: Found) -> Iterator[tuple[int, int, float]]:
+def _entries(found: Continuations) -> Iterator[tuple[int, int, float]]:
     """Of the first source; what cannot be is left out."""
     for parent, token, score in zip(*(part[0].tolist() for part in found), strict=True):
         if score > -torch.inf:

@@ -21,8 +21,8 @@ from regard.files.lines import UNDECODED
 from regard.interop.tensors import WEIGHTS, Shape, check_tensors, open_tensors
 from regard.interop.tokens import FILE, read_tokenizer
 from regard.models import BertConfig, BertPretrainingConfig
-from regard.models.dims import Dims
-from regard.models.outline import unfilled
+from regard.models.meta import on_meta_device
+from regard.models.widths import Widths
 from regard.runs.store import read_json
 from regard.text.tokenizer import Tokenizer
 
@@ -212,7 +212,7 @@ def _tensors(path: Path, config: BertConfig, n_rows: int, *, tied: bool) -> dict
     """
     whole = BertPretrainingConfig(encoder=config)
     try:
-        expected = unfilled(lambda: whole.build(Dims(source_vocab=n_rows))).state_dict()
+        expected = on_meta_device(lambda: whole.build(Widths({"vocab": n_rows}))).state_dict()
     except (RuntimeError, TypeError):  # no number, or one whose product with others is no number of bytes
         raise CheckpointError(
             f"{path.with_name('config.json')}: vocab_size is {n_rows}, too large for any machine together "

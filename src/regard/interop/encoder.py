@@ -19,8 +19,8 @@ from regard.interop import bert
 from regard.interop.tensors import WEIGHTS
 from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
-from regard.models.height import MARKS
-from regard.models.outline import positions, unfilled
+from regard.models.layer_depth import MARKS
+from regard.models.meta import max_positions, on_meta_device
 from regard.runs.store import FORMAT_VERSION, check_format, check_size, load_model, read_json, write_json
 from regard.text.tokenizer import Tokenizer
 from regard.training.checkpoint import load_weights
@@ -43,7 +43,9 @@ class PretrainedEncoder:
 
     def build(self) -> nn.Module:
         """Build the encoder alone, with its weights."""
-        model: nn.Module = unfilled(lambda: self.config.build(len(self.tokenizer))).to_empty(device="cpu")
+        model: nn.Module = on_meta_device(lambda: self.config.build(len(self.tokenizer))).to_empty(
+            device="cpu"
+        )
         model.load_state_dict(self.encoder_tensors)
         return model.eval()
 
@@ -123,15 +125,15 @@ def _from_encoder_folder(folder: Path, content: dict[str, Any]) -> PretrainedEnc
         where = ".".join(map(str, fault["loc"]))
         raise CheckpointError(f"{path}: damaged ({where}: {fault['msg']})") from error
     config, tokenizer = saved.encoder, Tokenizer.load(folder / "tokenizer.json")
-    n_positions, needed = positions(config), saved.max_length + len(tokenizer.framed(()))
+    n_positions, needed = max_positions(config), saved.max_length + len(tokenizer.framed(()))
     if n_positions is not None and n_positions < needed:
         raise CheckpointError(
             f"{path}: damaged, its encoder has {n_positions} positions, but texts may have {needed} tokens"
         )
     try:
-        parts = nn.ModuleDict({"encoder": unfilled(lambda: config.build(len(tokenizer)))})
+        parts = nn.ModuleDict({"encoder": on_meta_device(lambda: config.build(len(tokenizer)))})
         if saved.pooler:
-            parts["pooling"] = unfilled(lambda: Pooler(config.d_out))
+            parts["pooling"] = on_meta_device(lambda: Pooler(config.d_out))
     except RuntimeError as error:  # sizes whose product is no number of bytes
         raise CheckpointError(f"{path}: damaged, the sizes of its encoder overflow ({error})") from error
     check_size(folder / WEIGHTS, parts)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from regard.errors import RunError
-from regard.models import Dims, TransformerConfig
-from regard.models.outline import outline
+from regard.models import TransformerConfig, Widths
+from regard.models.meta import build_meta
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh"}
 NORM_EPS = 1e-5
@@ -37,7 +37,7 @@ BLENDERBOT = Equivalent("blenderbot", "BlenderbotForConditionalGeneration", "pre
 EQUIVALENTS = (MARIAN, PEGASUS, BLENDERBOT)
 
 
-def find_equivalent(config: TransformerConfig, dims: Dims) -> Equivalent:
+def find_equivalent(config: TransformerConfig, widths: Widths) -> Equivalent:
     """Find the architecture that computes the same function; RunError if there is none."""
     equivalent = next(
         (each for each in EQUIVALENTS if (each.norm, each.position) == (config.norm, config.position)), None
@@ -53,7 +53,7 @@ def find_equivalent(config: TransformerConfig, dims: Dims) -> Equivalent:
         raise _no_counterpart(f"activation = {config.activation!r}", "relu or gelu")
     if config.norm_eps != NORM_EPS:
         raise _no_counterpart(f"norm_eps = {config.norm_eps:g}", f"{NORM_EPS:g}")
-    if not equivalent.separate and not (dims.joint and config.tie_embeddings):
+    if not equivalent.separate and not (widths.shared and config.tie_embeddings):
         raise _no_counterpart(
             "norm = 'pre' with more than one embedding table",
             "task.joint = true with tie_embeddings = true, or norm = 'post' with sinusoidal positions",
@@ -67,29 +67,29 @@ def _no_counterpart(setting: str, instead: str) -> RunError:
     )
 
 
-def to_theirs(our_tensors: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
+def to_theirs(our_tensors: dict[str, Tensor], config: TransformerConfig, widths: Widths) -> dict[str, Tensor]:
     """Rename our tensors and permute their channels; they must be expanded (expanded_weights.py)."""
     order = _channel_order(config)
     return {
         theirs: _reordered(our_tensors[ours], axis, order)
-        for ours, theirs, axis in correspondence(config, dims)
+        for ours, theirs, axis in correspondence(config, widths)
     }
 
 
-def to_ours(their_tensors: dict[str, Tensor], config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
+def to_ours(their_tensors: dict[str, Tensor], config: TransformerConfig, widths: Widths) -> dict[str, Tensor]:
     """Invert `to_theirs`, skipping tensors that are absent."""
     inverse = _channel_order(config).argsort()
     return {
         ours: _reordered(their_tensors[theirs], axis, inverse)
-        for ours, theirs, axis in correspondence(config, dims)
+        for ours, theirs, axis in correspondence(config, widths)
         if theirs in their_tensors
     }
 
 
-def correspondence(config: TransformerConfig, dims: Dims) -> Iterator[tuple[str, str, int | None]]:
+def correspondence(config: TransformerConfig, widths: Widths) -> Iterator[tuple[str, str, int | None]]:
     """Our name, their name, and the axis of the residual stream's channels for each tensor."""
-    shared = dims.joint and config.tie_embeddings
-    for name in outline(config, dims).state_dict():
+    shared = widths.shared and config.tie_embeddings
+    for name in build_meta(config, widths).state_dict():
         *path, last, kind = name.split(".")
         if path and path[0] in ("encoder", "decoder"):
             yield name, _layer_name(path, last, kind), _residual_axis(last, kind)

@@ -20,8 +20,8 @@ from regard.errors import CheckpointError
 from regard.interop.bert import ACTIVATIONS
 from regard.interop.tensors import WEIGHTS, Shape, TensorFile, check_tensors, open_tensors
 from regard.interop.tokens import FILE, read_tokenizer
-from regard.models import Dims, GPTConfig
-from regard.models.outline import outline
+from regard.models import GPTConfig, Widths
+from regard.models.meta import build_meta
 from regard.runs.store import read_json
 from regard.text.tokenizer import Tokenizer
 
@@ -160,7 +160,7 @@ def _config(path: Path, content: dict[str, Any]) -> GPTConfig:
 
 def _tensors(path: Path, config: GPTConfig, n_tokens: int, n_rows: int) -> dict[str, Tensor]:
     """Read the tensors under our names, after checking them against config.json; spare rows are dropped."""
-    expected = outline(config, Dims(n_tokens, n_tokens, joint=True)).state_dict()
+    expected = build_meta(config, Widths({"vocab": n_tokens}, {"vocab": n_tokens}, shared=True)).state_dict()
     shapes: dict[str, Shape] = {}
     for match in correspondence(config):
         first, *rest = expected[match.ours[0]].shape

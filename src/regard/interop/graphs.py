@@ -80,14 +80,14 @@ def _rebuild_state(model: Transformer | RNNSeq2Seq, tensors: NamedState, lengths
         past = (
             Growing(tensors[f"past_k_{n}"], tensors[f"past_v_{n}"], positions_1K) for n in range(n_layers)
         )
-        return transformer.DecoderState(tuple(memory), lengths_B, tuple(past), source=source)
+        return transformer.TransformerState(tuple(memory), lengths_B, tuple(past), source=source)
     states = Static(tensors["memory_k"], tensors["memory_v"]) if "memory_k" in tensors else None
     per_layer = model.cells.n_states // model.cells.n_layers
     layers = tuple(
         tuple(tensors[f"cell_{layer}_{number}"] for number in range(per_layer))
         for layer in range(model.cells.n_layers)
     )
-    return rnn_seq2seq.DecoderState(
+    return rnn_seq2seq.RNNState(
         rnn_seq2seq.Memory(states, lengths_B, tensors["summary"]), layers, tensors["fed"], source=source
     )
 

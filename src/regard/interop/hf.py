@@ -31,10 +31,10 @@ CARD_NAMES = {
 
 
 def write(task: Seq2Seq[Any], model: Transformer, config: TransformerConfig, folder: Path) -> None:
-    equivalent = find_equivalent(config, task.dims)
+    equivalent = find_equivalent(config, task.widths)
     weights, expanded = expand_weights(model, config)
-    tensors = to_theirs(weights, expanded, task.dims)
-    tensors["final_logits_bias"] = torch.zeros(1, task.dims.target_vocab)
+    tensors = to_theirs(weights, expanded, task.widths)
+    tensors["final_logits_bias"] = torch.zeros(1, task.widths.target["vocab"])
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     write_json(folder / "config.json", _config(equivalent, task, expanded))
     write_json(folder / "generation_config.json", _generation(task))
@@ -56,15 +56,15 @@ def _config(equivalent: Equivalent, task: Seq2Seq[Any], config: TransformerConfi
         )
     }
     separate = {
-        "decoder_vocab_size": task.dims.target_vocab,
-        "share_encoder_decoder_embeddings": task.dims.joint and config.tie_embeddings,
+        "decoder_vocab_size": task.widths.target["vocab"],
+        "share_encoder_decoder_embeddings": task.widths.shared and config.tie_embeddings,
     }
     learned = config.position == "learned"
     return {
         "model_type": equivalent.model_type,
         "architectures": [equivalent.architecture],
         "is_encoder_decoder": True,
-        "vocab_size": task.dims.source_vocab,
+        "vocab_size": task.widths.input["vocab"],
         "d_model": config.d_model,
         **sides,
         **(separate if equivalent.separate else {}),

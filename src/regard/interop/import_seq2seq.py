@@ -25,8 +25,8 @@ from regard.interop.equivalents import (
 )
 from regard.interop.tensors import WEIGHTS, check_tensors, open_tensors
 from regard.interop.tokens import FILE, TARGET, read_tokenizer
-from regard.models import Dims, Transformer, TransformerConfig
-from regard.models.outline import outline
+from regard.models import Transformer, TransformerConfig, Widths
+from regard.models.meta import build_meta
 from regard.runs.store import read_json, save_model
 from regard.tasks import Summarize, SummarizeConfig, Translate, TranslateConfig
 from regard.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -59,17 +59,17 @@ def import_folder(folder: Path, out: Path) -> str:
         )
     _check_config(folder / "config.json", content)
     source, target = _tokenizers(folder)
-    config, dims = _model_config(
+    config, widths = _model_config(
         folder, equivalent, content, len(source), len(target), joint=source is target
     )
-    tensors = _tensors(folder / WEIGHTS, config, dims)
+    tensors = _tensors(folder / WEIGHTS, config, widths)
     if equivalent is BLENDERBOT and not torch.equal(*(tensors[name] for name in POSITIONS)):
         config = config.model_copy(update={"tie_embeddings": False})
         tensors = _untied(tensors)
-    model = outline(config, dims).to_empty(device="cpu")
+    model = build_meta(config, widths).to_empty(device="cpu")
     assert isinstance(model, Transformer)
-    fill(model, to_ours(tensors, config, dims), str(folder / WEIGHTS))
-    task_config = _task_config(folder / "config.json", content, config, joint=dims.joint)
+    fill(model, to_ours(tensors, config, widths), str(folder / WEIGHTS))
+    task_config = _task_config(folder / "config.json", content, config, joint=widths.shared)
     task = TASKS[task_config.kind][0](task_config, source, target)
     save_model(out, task, task_config, model, config, {})
     return task_config.kind
@@ -96,7 +96,7 @@ def _model_config(
     n_target: int,
     *,
     joint: bool,
-) -> tuple[TransformerConfig, Dims]:
+) -> tuple[TransformerConfig, Widths]:
     path = folder / "config.json"
     names = {theirs: ours for ours, theirs in ACTIVATIONS.items()}
     for name in ("attention_heads", "ffn_dim"):
@@ -134,7 +134,7 @@ def _model_config(
         raise CheckpointError(f"{path}: {error.args[0]!r} is missing, or not supported by regard") from None
     except (ValidationError, TypeError) as error:
         raise CheckpointError(f"{path}: {_first_line(error)}") from None
-    return config, Dims(n_source, n_target, joint=joint)
+    return config, Widths({"vocab": n_source}, {"vocab": n_target}, shared=joint)
 
 
 def _task_config(
@@ -156,11 +156,11 @@ def _task_config(
     return task_config
 
 
-def _tensors(path: Path, config: TransformerConfig, dims: Dims) -> dict[str, Tensor]:
+def _tensors(path: Path, config: TransformerConfig, widths: Widths) -> dict[str, Tensor]:
     """Read the file's tensors after checking names and shapes against the config."""
-    expected = outline(config, dims).state_dict()
-    shapes = {theirs: tuple(expected[ours].shape) for ours, theirs, _ in correspondence(config, dims)}
-    shapes["final_logits_bias"] = (1, dims.target_vocab)
+    expected = build_meta(config, widths).state_dict()
+    shapes = {theirs: tuple(expected[ours].shape) for ours, theirs, _ in correspondence(config, widths)}
+    shapes["final_logits_bias"] = (1, widths.target["vocab"])
     with open_tensors(path, str) as file:
         check_tensors(file, shapes, IGNORED)
         tensors = {name: file.tensor(name) for name in shapes}

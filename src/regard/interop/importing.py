@@ -12,7 +12,7 @@ from regard.interop import bert, gpt2, import_seq2seq
 from regard.interop.encoder import from_bert
 from regard.interop.tensors import WEIGHTS
 from regard.models import AnswererConfig, BertPretrainingConfig, ClassifierConfig, ModelConfig, TaggerConfig
-from regard.models.outline import outline, places
+from regard.models.meta import build_meta, max_tokens
 from regard.runs.store import read_json, save_model
 from regard.tasks import (
     TASKS,
@@ -85,7 +85,7 @@ def _report_spare_rows(
 def _save_bert(path: Path, hf_bert: bert.BertFolder, kind: str, out: Path) -> None:
     try:
         config = _config(hf_bert, kind)
-        limit = places(config)
+        limit = max_tokens(config)
         assert limit is not None, "a BERT's positions end"
         default: dict[str, Any] = {"max_length": min(hf_bert.max_length, limit - 1, bert.DEFAULT_LENGTH)}
         if kind == "multilabel":
@@ -99,7 +99,7 @@ def _save_bert(path: Path, hf_bert: bert.BertFolder, kind: str, out: Path) -> No
             f"{task_config.max_length} tokens plus special tokens"
         )
     task = _task(path, hf_bert, kind, task_config)
-    model = outline(config, task.dims).to_empty(device="cpu")
+    model = build_meta(config, task.widths).to_empty(device="cpu")
     names = model.state_dict().keys()
     tensors = {name: tensor for name, tensor in hf_bert.tensors.items() if name in names}
     fill(model, tensors, str(path.with_name(WEIGHTS)))
@@ -185,7 +185,7 @@ def _save_gpt(path: Path, hf_gpt2: gpt2.GPT2Folder, out: Path) -> None:
             f"{task_config.max_length} tokens and EOS"
         )
     task = LanguageModel(task_config, hf_gpt2.tokenizer)
-    model = outline(hf_gpt2.config, task.dims).to_empty(device="cpu")
+    model = build_meta(hf_gpt2.config, task.widths).to_empty(device="cpu")
     fill(model, hf_gpt2.tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, hf_gpt2.config, {})
 

@@ -14,7 +14,7 @@ from regard.errors import RecipeError
 from regard.interop.decoder import PretrainedDecoder, read_decoder
 from regard.interop.encoder import PREFIX, PretrainedEncoder, read_encoder
 from regard.models import BertPretraining, BertPretrainingConfig, EncoderConfig, EncodingConfig, GPTConfig
-from regard.models.height import MARKS
+from regard.models.layer_depth import MARKS
 from regard.recipe import Recipe
 
 Pretrained = PretrainedEncoder | PretrainedDecoder

@@ -162,7 +162,7 @@ def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of the text without its marks, and the marks."""
     plain = [row.cells[role] if _fault(row) else read_marked(row.cells[role], "").text for row in rows]
     tokenizer = task.tokenizers[role]
-    return [[*ids, *range(len(tokenizer), task.dims.source_vocab)] for ids in tokenizer.ids(plain)]
+    return [[*ids, *range(len(tokenizer), task.widths.input["vocab"])] for ids in tokenizer.ids(plain)]
 
 
 RELATION = Kind(

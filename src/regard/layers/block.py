@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from regard.attention import FULL, ALiBi, Attention, Growing, Mask, Ragged, RelativeBias, Rotary, Static
+from regard.attention import FULL, ALiBi, Attention, Growing, Mask, RelativeBias, Rotary, Static, Unpadded
 from regard.config import Config
 from regard.layers.dropout import Dropout
 from regard.layers.feedforward import Activation, FeedForward
@@ -103,14 +103,16 @@ class Block(nn.Module):
         past: Growing | None = None,
         memory: Static | None = None,
         memory_mask: Mask = FULL,
-        ragged: Ragged | None = None,
+        unpadded: Unpadded | None = None,
     ) -> tuple[Tensor, Growing]:
         """The new residual stream, and this layer's keys and values so far (for the next step)."""
         own = past
 
         def attend_self(x: Tensor) -> Tensor:
             nonlocal own
-            seen, own = self.self.reflect(x, past, mask=mask, positions_BT=positions_BT, ragged=ragged)
+            seen, own = self.self.self_attend(
+                x, past, mask=mask, positions_BT=positions_BT, unpadded=unpadded
+            )
             return seen
 
         x_BTD = self._wrap(x_BTD, attend_self, self.self_norm)
@@ -120,10 +122,10 @@ class Block(nn.Module):
         assert own is not None
         return self._wrap(x_BTD, self.ff, self.ff_norm), own
 
-    def remember(self, memory_BKD: Tensor, *, ragged: Ragged | None = None) -> Static:
+    def project_kv(self, memory_BKD: Tensor, *, unpadded: Unpadded | None = None) -> Static:
         """What attention to the memory will look at."""
         assert self.cross is not None
-        return self.cross.remember(memory_BKD, ragged=ragged)
+        return self.cross.project_kv(memory_BKD, unpadded=unpadded)
 
     def _wrap(self, x: Tensor, f: Callable[[Tensor], Tensor], norm: nn.LayerNorm) -> Tensor:
         out: Tensor = x + self.dropout(f(norm(x))) if self.pre else norm(x + self.dropout(f(x)))

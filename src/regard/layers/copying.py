@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention import Attention, Ragged, Static, padding
+from regard.attention import Attention, Static, Unpadded, padding
 from regard.linear import Linear
 
 
@@ -47,16 +47,20 @@ class Copied:
         """log (1 − g): what is left to the vocabulary."""
         return F.logsigmoid(-self.gate_N)
 
-    def rival(self, target_N: Tensor) -> Tensor:
-        """log of g / (1 − g) · p_copy(target): log p = log_rest + logaddexp(log p_vocabulary, rival)."""
-        told_N = (self.weights_NK * (self.tokens_NK == target_N[:, None])).sum(-1)
-        return self.gate_N + _log(told_N)
+    def log_odds(self, target_N: Tensor) -> Tensor:
+        """log of g / (1 − g) · p_copy(target)."""
+        copied_N = (self.weights_NK * (self.tokens_NK == target_N[:, None])).sum(-1)
+        return self.gate_N + _log(copied_N)
 
-    def mixed(self, log_prob_NV: Tensor) -> Tensor:
-        """log p of everything that can be said."""
-        told_NV = torch.zeros_like(log_prob_NV).scatter_add(1, self.tokens_NK, self.weights_NK)
-        rival_NV = self.gate_N[:, None] + _log(told_NV)
-        return self.log_rest_N[:, None] + torch.logaddexp(log_prob_NV, rival_NV)
+    def mix_target(self, log_prob_N: Tensor, target_N: Tensor) -> Tensor:
+        """log p of the targets, from their log-probabilities by the vocabulary."""
+        return self.log_rest_N + torch.logaddexp(log_prob_N, self.log_odds(target_N))
+
+    def mix(self, log_prob_NV: Tensor) -> Tensor:
+        """log p of every token, from the log-probabilities by the vocabulary."""
+        copied_NV = torch.zeros_like(log_prob_NV).scatter_add(1, self.tokens_NK, self.weights_NK)
+        log_odds_NV = self.gate_N[:, None] + _log(copied_NV)
+        return self.log_rest_N[:, None] + torch.logaddexp(log_prob_NV, log_odds_NV)
 
 
 class Copying(nn.Module):
@@ -65,10 +69,10 @@ class Copying(nn.Module):
         self.look = Attention(d_model, project="qk", bias=False)
         self.gate = Linear(d_model, 1)
 
-    def remember(
-        self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, ragged: Ragged | None = None
+    def project_source(
+        self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None
     ) -> Copyable:
-        keys = self.look.remember(states_BKD, ragged=ragged)
+        keys = self.look.project_kv(states_BKD, unpadded=unpadded)
         return Copyable(keys.k_BGKE, tokens_BK, lengths_B)
 
     def forward(self, hidden_BTD: Tensor, source: Copyable) -> Copied:

@@ -28,7 +28,7 @@ class AttentionPooling(nn.Module):
 
     def forward(self, states_BTD: Tensor, lengths_B: Tensor) -> Tensor:
         query_B1D = self.query_D.expand(states_BTD.shape[0], 1, -1)
-        memory = self.attention.remember(states_BTD)
+        memory = self.attention.project_kv(states_BTD)
         pooled_B1D: Tensor = self.attention(query_B1D, memory, mask=padding(lengths_B))
         return pooled_B1D.squeeze(1)
 

@@ -15,7 +15,7 @@ from regard.layers.dropout import Dropout
 from regard.linear import Linear
 
 CellKind = Literal["rnn", "lstm", "gru"]
-State = tuple[Tensor, ...]
+CellState = tuple[Tensor, ...]
 """(h_BD,) or, for an LSTM, (h_BD, c_BD)."""
 
 N_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
@@ -59,7 +59,7 @@ class Cell(nn.Module):
         self.kind = kind
         self.recur = Linear(d_hidden, N_GATES[kind] * d_hidden)
 
-    def forward(self, gates_BG: Tensor, state: State) -> State:
+    def forward(self, gates_BG: Tensor, state: CellState) -> CellState:
         h_BD = state[0]
         if self.kind == "rnn":
             return (torch.tanh(gates_BG + self.recur(h_BD)),)
@@ -94,15 +94,15 @@ class Cells(nn.Module):
         """Vectors of width d_hidden in a whole state."""
         return self.n_layers * (2 if self.kind == "lstm" else 1)
 
-    def start(self, vectors_BD: Tensor) -> tuple[State, ...]:
+    def start(self, vectors_BD: Tensor) -> tuple[CellState, ...]:
         """A state from its vectors laid side by side."""
         parts = vectors_BD.chunk(self.n_states, dim=-1)
         per_layer = self.n_states // self.n_layers
         return tuple(tuple(parts[i * per_layer : (i + 1) * per_layer]) for i in range(self.n_layers))
 
     def forward(
-        self, gates_BG: Tensor, extra_BD: Tensor | None, states: tuple[State, ...]
-    ) -> tuple[State, ...]:
+        self, gates_BG: Tensor, extra_BD: Tensor | None, states: tuple[CellState, ...]
+    ) -> tuple[CellState, ...]:
         """`gates_BG` is `enter` of this step's input, made by the caller for all steps at once."""
         if self.extra is not None:
             gates_BG = gates_BG + self.extra(extra_BD)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from regard.attention import FULL, Growing, Learned, Mask, Ragged, Sinusoidal, Static
+from regard.attention import FULL, Growing, Learned, Mask, Sinusoidal, Static, Unpadded
 from regard.layers.block import Block, BlockConfig
 from regard.layers.embed import Embed
 
@@ -46,11 +46,11 @@ class Stack(nn.Module):
         past: tuple[Growing, ...] | None = None,
         memory: tuple[Static, ...] | None = None,
         memory_mask: Mask = FULL,
-        ragged: Ragged | None = None,
+        unpadded: Unpadded | None = None,
     ) -> tuple[Tensor, tuple[Growing, ...]]:
         """The last layer's states, and every layer's keys and values.
 
-        If x is ragged (one row of real positions), so are the states.
+        If x is unpadded (one row of real positions), so are the states.
         """
         grown: list[Growing] = []
         for i, layer in enumerate(self.layers):
@@ -61,12 +61,12 @@ class Stack(nn.Module):
                 past=None if past is None else past[i],
                 memory=None if memory is None else memory[i],
                 memory_mask=memory_mask,
-                ragged=ragged,
+                unpadded=unpadded,
             )
             grown.append(own)
         return (x_BTD if self.norm is None else self.norm(x_BTD)), tuple(grown)
 
-    def remember(self, memory_BKD: Tensor, *, ragged: Ragged | None = None) -> tuple[Static, ...]:
+    def project_kv(self, memory_BKD: Tensor, *, unpadded: Unpadded | None = None) -> tuple[Static, ...]:
         """What each layer's attention to the memory will look at."""
         blocks = (layer for layer in self.layers if isinstance(layer, Block) and layer.cross)
-        return tuple(layer.remember(memory_BKD, ragged=ragged) for layer in blocks)
+        return tuple(layer.project_kv(memory_BKD, unpadded=unpadded) for layer in blocks)

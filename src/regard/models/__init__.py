@@ -8,7 +8,6 @@ from regard.models.answerer import Answerer, AnswererConfig
 from regard.models.bert import Bert, BertConfig
 from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
 from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig, EncodingConfig
-from regard.models.dims import Dims
 from regard.models.ensemble import Ensemble
 from regard.models.gpt import GPT, GPTConfig
 from regard.models.hmm import HMM, HMMConfig
@@ -16,6 +15,7 @@ from regard.models.relater import Relater, RelaterConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
+from regard.models.widths import Widths
 
 ModelConfig = Annotated[
     TransformerConfig
@@ -41,7 +41,6 @@ __all__ = [
     "BertPretrainingConfig",
     "Classifier",
     "ClassifierConfig",
-    "Dims",
     "EncoderConfig",
     "EncodingConfig",
     "Ensemble",
@@ -56,4 +55,5 @@ __all__ = [
     "TaggerConfig",
     "Transformer",
     "TransformerConfig",
+    "Widths",
 ]

@@ -15,7 +15,7 @@ from regard.layers.dropout import Dropout
 from regard.linear import Linear
 from regard.models.bert import Bert
 from regard.models.classifier import EncodingConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 class AnswererConfig(EncodingConfig):
@@ -26,18 +26,18 @@ class AnswererConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_out
 
-    def build(self, dims: Dims) -> "Answerer":
-        return Answerer(self, dims)
+    def build(self, widths: Widths) -> "Answerer":
+        return Answerer(self, widths)
 
     def __str__(self) -> str:
-        return self.described("answerer")
+        return self.describe("answerer")
 
 
 class Answerer(nn.Module):
-    def __init__(self, config: AnswererConfig, dims: Dims) -> None:
+    def __init__(self, config: AnswererConfig, widths: Widths) -> None:
         super().__init__()
         encoder = config.encoder
-        self.encoder = encoder.build(dims.source_vocab)
+        self.encoder = encoder.build(widths.input["vocab"])
         self.dropout = Dropout(config.dropout)
         self.spans = Linear(encoder.d_out, 2)
 

@@ -15,13 +15,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from regard.layers.feedforward import activated
-from regard.layers.heads import Output, Read, logits
+from regard.layers.heads import Head, HeadInput, logits
 from regard.layers.pooling import Pooler
 from regard.linear import Linear
 from regard.models.bert import BertConfig
 from regard.models.classifier import EncodingConfig
-from regard.models.dims import Dims
-from regard.models.neighbours import counted_vectors
+from regard.models.cooccurrence import ppmi_vectors
+from regard.models.widths import Widths
 
 
 class BertPretrainingConfig(EncodingConfig):
@@ -43,30 +43,30 @@ class BertPretrainingConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_model
 
-    def build(self, dims: Dims) -> "BertPretraining":
-        return BertPretraining(self, dims)
+    def build(self, widths: Widths) -> "BertPretraining":
+        return BertPretraining(self, widths)
 
     def count(self, model: "BertPretraining", pieces: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
         """Pieces begin with what the documents that end there tell of them; the others stay random."""
         own_VD = model.encoder.embed.weight
-        counted_VD = counted_vectors(pieces, ends, *own_VD.shape).to(own_VD)
+        counted_VD = ppmi_vectors(pieces, ends, *own_VD.shape).to(own_VD)
         with torch.no_grad():
             own_VD.copy_(torch.where(counted_VD.any(1, keepdim=True), counted_VD, own_VD))
 
     def __str__(self) -> str:
-        return f"bert to pretrain{self.begun}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
+        return f"bert to pretrain{self.origin}, d={self.encoder.d_model}, {self.encoder.n_layers} layers"
 
 
 class BertPretraining(nn.Module):
-    def __init__(self, config: BertPretrainingConfig, dims: Dims) -> None:
+    def __init__(self, config: BertPretrainingConfig, widths: Widths) -> None:
         super().__init__()
         d_model = config.encoder.d_model
         self.activation = config.encoder.activation
-        self.encoder = config.encoder.build(dims.source_vocab)
+        self.encoder = config.encoder.build(widths.input["vocab"])
         self.pooling = Pooler(d_model)
         self.hidden = Linear(d_model, d_model)
         self.hidden_norm = nn.LayerNorm(d_model, config.encoder.norm_eps)
-        self.output_bias = nn.Parameter(torch.empty(dims.source_vocab))
+        self.output_bias = nn.Parameter(torch.empty(widths.input["vocab"]))
         self.follows = Linear(d_model, 2)
         self.reset_parameters()
 
@@ -79,11 +79,11 @@ class BertPretraining(nn.Module):
         lengths_B: Tensor,
         segments_BT: Tensor,
         at_N: Tensor,
-        read: Read = logits,
+        head: Head = logits,
     ) -> tuple[Tensor, Tensor]:
         """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
         states_BTD = self.encoder(tokens_BT, lengths_B, segments_BT)
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
-        told = read(Output(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
+        told = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
         scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))
         return told, scores_B2

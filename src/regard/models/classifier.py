@@ -21,7 +21,7 @@ from regard.layers.recurrent import CellKind, Recurrent
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.bert import Bert, BertConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 class TransformerEncoderConfig(BlockConfig):
@@ -92,7 +92,7 @@ class RNNEncoder(nn.Module):
         return states_BTD
 
 
-class WordsConfig(Config):
+class WordsEncoderConfig(Config):
     kind: Literal["words"] = "words"
     d_embed: int = Field(128, ge=1)
     dropout: float = Field(0.3, ge=0, lt=1)
@@ -101,12 +101,12 @@ class WordsConfig(Config):
     def d_out(self) -> int:
         return self.d_embed
 
-    def build(self, n_tokens: int) -> "Words":
-        return Words(self, n_tokens)
+    def build(self, n_tokens: int) -> "WordsEncoder":
+        return WordsEncoder(self, n_tokens)
 
 
-class Words(nn.Module):
-    def __init__(self, config: WordsConfig, n_tokens: int) -> None:
+class WordsEncoder(nn.Module):
+    def __init__(self, config: WordsEncoderConfig, n_tokens: int) -> None:
         super().__init__()
         self.embed = Embed(n_tokens, config.d_embed, scale=False, dropout=config.dropout)
 
@@ -116,7 +116,7 @@ class Words(nn.Module):
 
 
 EncoderConfig = Annotated[
-    TransformerEncoderConfig | RNNEncoderConfig | WordsConfig | BertConfig, Field(discriminator="kind")
+    TransformerEncoderConfig | RNNEncoderConfig | WordsEncoderConfig | BertConfig, Field(discriminator="kind")
 ]
 
 
@@ -142,15 +142,15 @@ class EncodingConfig(Config):
         return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
     @property
-    def begun(self) -> str:
+    def origin(self) -> str:
         """` from minilm`: the name alone, as others who see a page need not know where it lies."""
         return f" from {Path(self.init_from).name}" if self.init_from else ""
 
-    def described(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """`bert tagger from minilm, d=384`; without the sizes of what has yet to be read."""
-        if self.begun and "encoder" not in self.model_fields_set:
-            return f"{name}{self.begun}"
-        return f"{self.encoder.kind} {name}{self.begun}, d={self.encoder.d_out}"
+        if self.origin and "encoder" not in self.model_fields_set:
+            return f"{name}{self.origin}"
+        return f"{self.encoder.kind} {name}{self.origin}, d={self.encoder.d_out}"
 
 
 class ClassifierConfig(EncodingConfig):
@@ -162,21 +162,21 @@ class ClassifierConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_out
 
-    def build(self, dims: Dims) -> "Classifier":
-        return Classifier(self, dims)
+    def build(self, widths: Widths) -> "Classifier":
+        return Classifier(self, widths)
 
     def __str__(self) -> str:
-        return f"{self.described('classifier')}, {self.pooling} pooling"
+        return f"{self.describe('classifier')}, {self.pooling} pooling"
 
 
 class Classifier(nn.Module):
-    def __init__(self, config: ClassifierConfig, dims: Dims) -> None:
+    def __init__(self, config: ClassifierConfig, widths: Widths) -> None:
         super().__init__()
-        self.encoder = config.encoder.build(dims.source_vocab)
+        self.encoder = config.encoder.build(widths.input["vocab"])
         d_out = config.encoder.d_out
         self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
-        self.output = Linear(d_out, dims.classes)
+        self.output = Linear(d_out, widths.target["classes"])
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
         """logits_BC; segments are for an encoder that tells them apart, others see the mark between texts."""

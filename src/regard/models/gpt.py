@@ -21,10 +21,11 @@ from torch import Tensor, nn
 from regard.attention import FULL, Growing, causal, only_keys
 from regard.layers import heads
 from regard.layers.block import BlockConfig, Position
+from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.feedforward import Activation
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 def _sizes(d_model: int, n_heads: int, n_layers: int) -> dict[str, int]:
@@ -56,8 +57,8 @@ class GPTConfig(BlockConfig):
     position: Position = "learned"
     tie_embeddings: bool = True
 
-    def build(self, dims: Dims) -> "GPT":
-        return GPT(self, dims)
+    def build(self, widths: Widths) -> "GPT":
+        return GPT(self, widths)
 
     def __str__(self) -> str:
         begun = f"gpt from {Path(self.init_from).name}," if self.init_from else "gpt"
@@ -67,7 +68,7 @@ class GPTConfig(BlockConfig):
 
 
 @dataclass(frozen=True)
-class Reading:
+class GPTState:
     """Texts that were read, and what may still be looked at of them: a slot per key, some of them empty."""
 
     last_B: Tensor | None
@@ -79,9 +80,9 @@ class Reading:
     """The position of the next token."""
     reach: int
     past: tuple[Growing, ...] | None = None
-    say: heads.Say | None = None
+    project: OutputProjection | None = None
 
-    def rows(self, rows_B: Tensor) -> "Reading":
+    def rows(self, rows_B: Tensor) -> "GPTState":
         return replace(
             self,
             last_B=None if self.last_B is None else self.last_B[rows_B],
@@ -91,7 +92,7 @@ class Reading:
             past=None if self.past is None else tuple(cache.select(rows_B) for cache in self.past),
         )
 
-    def slots(self, slots_K: Tensor) -> "Reading":
+    def slots(self, slots_K: Tensor) -> "GPTState":
         assert self.past is not None
         return replace(
             self,
@@ -102,19 +103,20 @@ class Reading:
 
 
 class GPT(nn.Module):
-    def __init__(self, config: GPTConfig, dims: Dims) -> None:
+    def __init__(self, config: GPTConfig, widths: Widths) -> None:
         super().__init__()
-        self.embed = embedding(config, dims.target_vocab, scale=False)
+        self.embed = embedding(config, widths.target["vocab"], scale=False)
         self.stack = Stack(config, config.n_layers, causal=True)
-        self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+        n_tokens = widths.target["vocab"]
+        self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
 
     def forward(
-        self, tokens_BT: Tensor, keep_BT: Tensor | None = None, read: heads.Read = heads.logits
+        self, tokens_BT: Tensor, keep_BT: Tensor | None = None, head: heads.Head = heads.logits
     ) -> Tensor:
-        """What `read` makes of the states at the kept positions, laid end to end (N)."""
+        """The `head` of the states at the kept positions, laid end to end (N)."""
         hidden_BTD, _ = self._stacked(tokens_BT, positions_like(tokens_BT))
         hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
-        return read(heads.Output(hidden_ND, self.output_weight))
+        return head(heads.HeadInput(hidden_ND, self.output_weight))
 
     def _stacked(self, tokens_BT: Tensor, positions_BT: Tensor) -> tuple[Tensor, tuple[Growing, ...]]:
         hidden_BTD, past = self.stack(
@@ -126,18 +128,20 @@ class GPT(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed.weight if self.output is None else self.output.weight
 
-    def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> Reading:
+    def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> GPTState:
         """`reach`: the tokens that are read at most before the older half of them is forgotten."""
         last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
         keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
-        reading = Reading(last_B, tokens_BK, keep_BK, n_read_B, reach, say=heads.Say(self.output_weight))
-        return replace(reading, past=self._read(tokens_BK)) if tokens_BK.shape[1] else reading
+        state = GPTState(
+            last_B, tokens_BK, keep_BK, n_read_B, reach, project=OutputProjection(self.output_weight)
+        )
+        return replace(state, past=self._read(tokens_BK)) if tokens_BK.shape[1] else state
 
     def _read(self, tokens_BT: Tensor) -> tuple[Growing, ...]:
         return self._stacked(tokens_BT, positions_like(tokens_BT).expand_as(tokens_BT))[1]
 
-    def step(self, last_B: Tensor, state: Reading) -> tuple[Tensor, Reading]:
+    def step(self, last_B: Tensor, state: GPTState) -> tuple[Tensor, GPTState]:
         last_B = last_B if state.last_B is None else state.last_B
         if bool((state.n_read_B >= state.reach).any()):
             state = self._with_room(state)
@@ -155,13 +159,13 @@ class GPT(nn.Module):
             positions_BT=positions_B1,
             past=state.past,
         )
-        say = state.say or heads.Say(self.output_weight)
-        return say(hidden_B1D.squeeze(1)), replace(state, past=past)
+        project = state.project or OutputProjection(self.output_weight)
+        return project(hidden_B1D.squeeze(1)), replace(state, past=past)
 
-    def select(self, state: Reading, rows_B: Tensor, sources_B: Tensor | None = None) -> Reading:
+    def select(self, state: GPTState, rows_B: Tensor, sources_B: Tensor | None = None) -> GPTState:
         return state.rows(rows_B)
 
-    def _with_room(self, state: Reading) -> Reading:
+    def _with_room(self, state: GPTState) -> GPTState:
         """Rows that are full read the newer half of their text again; the others are left as they are."""
         full_B = state.n_read_B >= state.reach
         half = state.reach // 2

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from regard.config import Config
 from regard.layers.chain import best_path, bounded, expected
 from regard.layers.crf import CRF
-from regard.models.dims import Dims
 from regard.models.tagger import Tagger, allowed
+from regard.models.widths import Widths
 
 
 class HMMConfig(Config):
@@ -31,16 +31,18 @@ class HMMConfig(Config):
     )
     d_model: ClassVar[int] = 1
 
-    def build(self, dims: Dims) -> Tagger:
-        n_tags = len(dims.tags)
-        chain = CRF(n_tags, allowed(dims.tags))
+    def build(self, widths: Widths) -> Tagger:
+        n_tags = len(widths.target["tags"])
+        chain = CRF(n_tags, allowed(widths.target["tags"]))
         nn.init.zeros_(chain.end_C)  # any tag may be the last, as far as its scheme allows it
-        return Tagger(Says(dims.source_vocab, n_tags), nn.Identity(), chain, dropout=0).requires_grad_(False)
+        return Tagger(
+            Emissions(widths.input["vocab"], n_tags), nn.Identity(), chain, dropout=0
+        ).requires_grad_(False)
 
     def count(self, model: Tagger, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         """All that it learns: from words and their tags, in one pass."""
         says, chain = model.encoder, model.crf
-        assert isinstance(says, Says)
+        assert isinstance(says, Emissions)
         assert chain is not None
         n_words, n_tags = says.says_VC.shape
         found = HMM.counted(sentences, n_tags, n_words, smoothing=self.smoothing)
@@ -54,7 +56,7 @@ class HMMConfig(Config):
         return "hidden Markov model"
 
 
-class Says(nn.Module):
+class Emissions(nn.Module):
     """tokens_RT → how likely each tag is to say each of them, whatever stands around it."""
 
     def __init__(self, n_words: int, n_tags: int) -> None:
@@ -74,7 +76,7 @@ class HMM:
     says_CV: Tensor
 
     @classmethod
-    def of_counts(cls, begin_C: Tensor, step_CC: Tensor, says_CV: Tensor, smoothing: float) -> Self:
+    def from_counts(cls, begin_C: Tensor, step_CC: Tensor, says_CV: Tensor, smoothing: float) -> Self:
         """`smoothing` is added to every count (Lidstone), so that what was never seen stays possible."""
         return cls(*(_normalised(counts + smoothing) for counts in (begin_C, step_CC, says_CV)))
 
@@ -98,7 +100,7 @@ class HMM:
             begin_C[tags_T[:1]] += 1
             step_CC.index_put_((tags_T[:-1], tags_T[1:]), torch.ones(1, dtype=torch.double), accumulate=True)
             says_CV.index_put_((tags_T, words_T), torch.ones(1, dtype=torch.double), accumulate=True)
-        return cls.of_counts(begin_C, step_CC, says_CV, smoothing)
+        return cls.from_counts(begin_C, step_CC, says_CV, smoothing)
 
     @classmethod
     def random(cls, n_tags: int, n_words: int, generator: torch.Generator) -> Self:
@@ -107,14 +109,14 @@ class HMM:
         drawn = (1 + torch.rand(shape, generator=generator, dtype=torch.double) for shape in shapes)
         return cls(*map(_normalised, drawn))
 
-    def improved(self, words_BT: Tensor, lengths_B: Tensor, *, smoothing: float = 0.0) -> Self:
+    def baum_welch_step(self, words_BT: Tensor, lengths_B: Tensor, *, smoothing: float = 0.0) -> Self:
         """One round of Baum-Welch: without smoothing, no text becomes less likely as a whole."""
         emit_BTC = self._emit(words_BT, lengths_B)
         found = expected(emit_BTC, lengths_B, self.step_CC)
         n_tags, n_words = self.says_CV.shape
         says_VC = torch.zeros(n_words, n_tags, dtype=found.tags_BTC.dtype)
         says_VC.index_add_(0, words_BT.flatten(), found.tags_BTC.flatten(0, 1))
-        return self.of_counts(found.tags_BTC[:, 0].sum(0), found.steps_BCC.sum(0), says_VC.t(), smoothing)
+        return self.from_counts(found.tags_BTC[:, 0].sum(0), found.steps_BCC.sum(0), says_VC.t(), smoothing)
 
     def log_likelihood(self, words_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """log p(words) of each row, over all tags."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.linear import Linear, LowRank
-from regard.models.height import height
+from regard.models.layer_depth import layer_depth
 
 PART = ".adapter."
 
@@ -18,10 +18,10 @@ PART = ".adapter."
 def adapt(model: nn.Module, rank: int, above: int = 0) -> None:
     """Freeze the encoder, and put changes of this rank into its layers above the first so many."""
     for name, parameter in model.named_parameters():
-        if height(name) < math.inf:
+        if layer_depth(name) < math.inf:
             parameter.requires_grad_(False)
     for name, module in model.named_modules():
-        if isinstance(module, Linear) and above < height(f"{name}.") < math.inf:
+        if isinstance(module, Linear) and above < layer_depth(f"{name}.") < math.inf:
             module.adapter = LowRank(module.d_in, module.d_out, rank).to(module.weight)
 
 
@@ -31,5 +31,5 @@ def merged(model: nn.Module) -> dict[str, Tensor]:
     tensors = {name: tensor for name, tensor in model.state_dict().items() if PART not in name}
     for name, module in model.named_modules():
         if isinstance(module, Linear) and module.adapter is not None:
-            tensors[f"{name}.weight"] = module.weight + module.adapter.change
+            tensors[f"{name}.weight"] = module.weight + module.adapter.delta
     return tensors

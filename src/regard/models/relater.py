@@ -20,7 +20,7 @@ from regard.layers.dropout import Dropout
 from regard.layers.pooling import PoolingKind, pooling
 from regard.linear import Linear
 from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 N_MARKS = 4
 """Begin and end of the first entity, begin and end of the second: the last pieces of the vocabulary."""
@@ -39,18 +39,18 @@ class RelaterConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_out
 
-    def build(self, dims: Dims) -> "Relater":
-        return Relater(self, dims)
+    def build(self, widths: Widths) -> "Relater":
+        return Relater(self, widths)
 
     def __str__(self) -> str:
-        return f"{self.described('relater')}, {self.pooling} pooling{' and entities' * self.entities}"
+        return f"{self.describe('relater')}, {self.pooling} pooling{' and entities' * self.entities}"
 
 
 class Relater(nn.Module):
-    def __init__(self, config: RelaterConfig, dims: Dims) -> None:
+    def __init__(self, config: RelaterConfig, widths: Widths) -> None:
         super().__init__()
         d_out = config.encoder.d_out
-        first_mark = dims.source_vocab - N_MARKS
+        first_mark = widths.input["vocab"] - N_MARKS
         self.begins = (first_mark, first_mark + 2) if config.entities else ()
         """The marks at which the entities begin, where they are read."""
         self.encoder = config.encoder.build(first_mark)
@@ -58,7 +58,7 @@ class Relater(nn.Module):
         self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
         self.hidden = Linear((1 + len(self.begins)) * d_out, d_out)
-        self.output = Linear(d_out, dims.classes)
+        self.output = Linear(d_out, widths.target["classes"])
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor) -> Tensor:
         """logits_BC; every row has each of the marks once."""

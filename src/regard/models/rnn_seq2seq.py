@@ -21,12 +21,13 @@ from regard.attention import Additive, Attention, Dot, General, ScaledDot, Stati
 from regard.config import Config
 from regard.layers import heads
 from regard.layers.copying import Copyable, Copying
+from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
-from regard.layers.recurrent import CellKind, Cells, Recurrent, State
+from regard.layers.recurrent import CellKind, Cells, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 AttentionKind = Literal["none", "dot", "scaled_dot", "general", "additive"]
 
@@ -62,8 +63,8 @@ class RNNConfig(Config):
     def d_model(self) -> int:
         return self.d_hidden
 
-    def build(self, dims: Dims) -> "RNNSeq2Seq":
-        return RNNSeq2Seq(self, dims)
+    def build(self, widths: Widths) -> "RNNSeq2Seq":
+        return RNNSeq2Seq(self, widths)
 
     def __str__(self) -> str:
         size = f"{self.n_layers} layer(s), d={self.d_hidden}"
@@ -94,24 +95,26 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class DecoderState:
+class RNNState:
     memory: Memory
-    layers: tuple[State, ...]
+    layers: tuple[CellState, ...]
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
-    say: heads.Say | None = None
+    project: OutputProjection | None = None
     source: Copyable | None = None
     """What can be copied."""
 
 
 class RNNSeq2Seq(nn.Module):
-    def __init__(self, config: RNNConfig, dims: Dims) -> None:
+    def __init__(self, config: RNNConfig, widths: Widths) -> None:
         super().__init__()
         d = config.d_hidden
-        self.embed_target = Embed(dims.target_vocab, config.d_embed, scale=False, dropout=config.dropout)
-        shared = dims.joint and config.tie_embeddings
+        self.embed_target = Embed(widths.target["vocab"], config.d_embed, scale=False, dropout=config.dropout)
+        shared = widths.shared and config.tie_embeddings
         self.embed_source = (
-            None if shared else Embed(dims.source_vocab, config.d_embed, scale=False, dropout=config.dropout)
+            None
+            if shared
+            else Embed(widths.input["vocab"], config.d_embed, scale=False, dropout=config.dropout)
         )
         self.encoder = Recurrent(
             config.cell,
@@ -131,8 +134,8 @@ class RNNSeq2Seq(nn.Module):
         self.combine = Linear(2 * d, d) if config.combine == "concat" else None
         self.dropout = Dropout(config.dropout)
         tied = config.tie_embeddings and config.d_embed == d
-        self.output = None if tied else Linear(d, dims.target_vocab, bias=False)
-        self.output_bias = nn.Parameter(torch.empty(dims.target_vocab))
+        self.output = None if tied else Linear(d, widths.target["vocab"], bias=False)
+        self.output_bias = nn.Parameter(torch.empty(widths.target["vocab"]))
         self.copying = Copying(d) if config.copies else None
         self.reset_parameters()
 
@@ -145,9 +148,9 @@ class RNNSeq2Seq(nn.Module):
         lengths_B: Tensor,
         target_BT: Tensor,
         keep_BT: Tensor | None = None,
-        read: heads.Read = heads.logits,
+        head: heads.Head = heads.logits,
     ) -> Tensor:
-        """What `read` makes of the attentional vectors at the kept target positions, laid end to end (N)."""
+        """The `head` of the attentional vectors at the kept target positions, laid end to end (N)."""
         state = self.start(source_BK, lengths_B)
         gates_BTG = self.cells.enter(self.embed_target(target_BT, positions_like(target_BT)))
         if self.feeds:
@@ -159,34 +162,36 @@ class RNNSeq2Seq(nn.Module):
         else:
             fed_BTD = self._unfed(gates_BTG, state)
         copied = None if self.copying is None else self.copying(fed_BTD, state.source)
-        out = heads.Output(fed_BTD.flatten(0, 1), self.output_weight, self.output_bias, copied)
+        out = heads.HeadInput(fed_BTD.flatten(0, 1), self.output_weight, self.output_bias, copied)
         out = out if keep_BT is None else out.at(keep_BT.flatten())
-        return read(replace(out, hidden_ND=self.dropout(out.hidden_ND)))
+        return head(replace(out, hidden_ND=self.dropout(out.hidden_ND)))
 
     @property
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
+    def start(self, source_BK: Tensor, lengths_B: Tensor) -> RNNState:
         embed = self.embed_target if self.embed_source is None else self.embed_source
         states_BKD, final_BD = self.encoder(embed(source_BK, positions_like(source_BK)), lengths_B)
-        states = None if self.attention is None else self.attention.remember(self.dropout(states_BKD))
+        states = None if self.attention is None else self.attention.project_kv(self.dropout(states_BKD))
         memory = Memory(states, lengths_B, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
-        say = heads.Say(self.output_weight, self.output_bias)
-        source = None if self.copying is None else self.copying.remember(states_BKD, source_BK, lengths_B)
-        return DecoderState(memory, layers, torch.zeros_like(final_BD), say, source)
+        project = OutputProjection(self.output_weight, self.output_bias)
+        source = (
+            None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
+        )
+        return RNNState(memory, layers, torch.zeros_like(final_BD), project, source)
 
-    def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+    def step(self, last_B: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
         last_B1 = last_B[:, None]
         gates_BG = self.cells.enter(self.embed_target(last_B1, positions_like(last_B1)).squeeze(1))
         state = self._advance(gates_BG, state)
-        logits_BV = (state.say or heads.Say(self.output_weight, self.output_bias))(state.fed_BD)
+        logits_BV = (state.project or OutputProjection(self.output_weight, self.output_bias))(state.fed_BD)
         if self.copying is None:
             return logits_BV, state
-        return heads.mixed(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state
+        return heads.with_copies(logits_BV, self.copying(state.fed_BD[:, None], state.source)), state
 
-    def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
+    def select(self, state: RNNState, rows_B: Tensor, sources_B: Tensor | None = None) -> RNNState:
         layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)
         state = replace(state, layers=layers, fed_BD=state.fed_BD[rows_B])
         if sources_B is None:
@@ -194,7 +199,7 @@ class RNNSeq2Seq(nn.Module):
         source = None if state.source is None else state.source.select(sources_B)
         return replace(state, memory=state.memory.select(sources_B), source=source)
 
-    def _advance(self, gates_BG: Tensor, state: DecoderState) -> DecoderState:
+    def _advance(self, gates_BG: Tensor, state: RNNState) -> RNNState:
         """One step in the configured order; the new state's `fed_BD` is the attentional vector."""
         if self.looks_first:
             context_BD = self._look(state.layers[-1][0][:, None], state.memory).squeeze(1)
@@ -204,7 +209,7 @@ class RNNSeq2Seq(nn.Module):
             context_BD = self._look(layers[-1][0][:, None], state.memory).squeeze(1)
         return replace(state, layers=layers, fed_BD=self._combine(layers[-1][0], context_BD))
 
-    def _unfed(self, gates_BTG: Tensor, state: DecoderState) -> Tensor:
+    def _unfed(self, gates_BTG: Tensor, state: RNNState) -> Tensor:
         """Luong's order without feeding: nothing seen enters a step, so all steps look at once."""
         layers, tops = state.layers, []
         for gates_BG in gates_BTG.unbind(1):

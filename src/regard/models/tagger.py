@@ -17,7 +17,7 @@ from regard.layers.crf import CRF, NO_TAG, Allowed
 from regard.layers.dropout import Dropout
 from regard.linear import Linear
 from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.text import tags
 
 
@@ -31,16 +31,16 @@ class TaggerConfig(EncodingConfig):
     def d_model(self) -> int:
         return self.encoder.d_out
 
-    def build(self, dims: Dims) -> "Tagger":
+    def build(self, widths: Widths) -> "Tagger":
         return Tagger(
-            self.encoder.build(dims.source_vocab),
-            Linear(self.encoder.d_out, len(dims.tags)),
-            CRF(len(dims.tags), allowed(dims.tags)) if self.crf else None,
+            self.encoder.build(widths.input["vocab"]),
+            Linear(self.encoder.d_out, len(widths.target["tags"])),
+            CRF(len(widths.target["tags"]), allowed(widths.target["tags"])) if self.crf else None,
             self.dropout,
         )
 
     def __str__(self) -> str:
-        return f"{self.described('tagger')}{', CRF' * self.crf}"
+        return f"{self.describe('tagger')}{', CRF' * self.crf}"
 
 
 class Tagger(nn.Module):

@@ -13,14 +13,15 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.attention import Growing, Ragged, Static, causal, padding
+from regard.attention import Growing, Static, Unpadded, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
-from regard.layers.brisk import Brisk, barring
 from regard.layers.copying import Copyable, Copying
+from regard.layers.cpu.fused_step import FusedStep, padding_bias
+from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
 def _sizes(d_model: int, n_heads: int, d_ff: int, n_layers: int, *, dropout: float) -> dict[str, Any]:
@@ -50,8 +51,8 @@ class TransformerConfig(BlockConfig):
         False, description="pieces of the source can be copied, names above all; needs task.joint = true"
     )
 
-    def build(self, dims: Dims) -> "Transformer":
-        return Transformer(self, dims)
+    def build(self, widths: Widths) -> "Transformer":
+        return Transformer(self, widths)
 
     def __str__(self) -> str:
         layers = f"{self.n_encoder_layers}+{self.n_decoder_layers}"
@@ -59,28 +60,29 @@ class TransformerConfig(BlockConfig):
 
 
 @dataclass(frozen=True)
-class DecoderState:
+class TransformerState:
     memory: tuple[Static, ...]
     lengths_B: Tensor
     past: tuple[Growing, ...] | None = None
-    brisk: Brisk | None = None
+    fused_step: FusedStep | None = None
     """Takes the steps, where it can."""
-    barred_B11K: Tensor | None = None
+    memory_bias_B11K: Tensor | None = None
     """What it must know of the lengths."""
-    say: heads.Say | None = None
+    project: OutputProjection | None = None
     source: Copyable | None = None
     """What can be copied."""
 
 
 class Transformer(nn.Module):
-    def __init__(self, config: TransformerConfig, dims: Dims) -> None:
+    def __init__(self, config: TransformerConfig, widths: Widths) -> None:
         super().__init__()
-        self.embed_target = embedding(config, dims.target_vocab)
-        shared = dims.joint and config.tie_embeddings
-        self.embed_source = None if shared else embedding(config, dims.source_vocab)
+        self.embed_target = embedding(config, widths.target["vocab"])
+        shared = widths.shared and config.tie_embeddings
+        self.embed_source = None if shared else embedding(config, widths.input["vocab"])
         self.encoder = Stack(config, config.n_encoder_layers)
         self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
-        self.output = None if config.tie_embeddings else Linear(config.d_model, dims.target_vocab, bias=False)
+        n_tokens = widths.target["vocab"]
+        self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
         self.copying = Copying(config.d_model) if config.copies else None
 
     def forward(
@@ -89,12 +91,12 @@ class Transformer(nn.Module):
         lengths_B: Tensor,
         target_BT: Tensor,
         keep_BT: Tensor | None = None,
-        read: heads.Read = heads.logits,
+        head: heads.Head = heads.logits,
     ) -> Tensor:
-        """What `read` makes of the decoder's states at the kept target positions, laid end to end (N)."""
-        ragged = Ragged.of(lengths_B, source_BK.shape[1]) if self.training else None
-        states_BKD = self.encode(source_BK, lengths_B, ragged)
-        memory = self.decoder.remember(states_BKD, ragged=ragged)
+        """The `head` of the decoder's states at the kept target positions, laid end to end (N)."""
+        unpadded = Unpadded.of(lengths_B, source_BK.shape[1]) if self.training else None
+        states_BKD = self.encode(source_BK, lengths_B, unpadded)
+        memory = self.decoder.project_kv(states_BKD, unpadded=unpadded)
         hidden_BTD, _ = self.decoder(
             self.embed_target(target_BT, positions_like(target_BT)),
             mask=causal(),
@@ -103,57 +105,75 @@ class Transformer(nn.Module):
         )
         copied = None
         if self.copying is not None:
-            copied = self.copying(hidden_BTD, self.copying.remember(states_BKD, source_BK, lengths_B, ragged))
-        out = heads.Output(hidden_BTD.flatten(0, 1), self.output_weight, copied=copied)
-        return read(out if keep_BT is None else out.at(keep_BT.flatten()))
+            copied = self.copying(
+                hidden_BTD, self.copying.project_source(states_BKD, source_BK, lengths_B, unpadded)
+            )
+        out = heads.HeadInput(hidden_BTD.flatten(0, 1), self.output_weight, copied=copied)
+        return head(out if keep_BT is None else out.at(keep_BT.flatten()))
 
     @property
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def encode(self, source_BK: Tensor, lengths_B: Tensor, ragged: Ragged | None = None) -> Tensor:
-        """memory_BKD; if ragged, of the real positions only.
+    def encode(self, source_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None) -> Tensor:
+        """memory_BKD; if unpadded, of the real positions only.
 
         In training alone: an answer must not depend on how long others in its batch are, to the bit.
         """
         embed = self.embed_target if self.embed_source is None else self.embed_source
         x_BKD = embed(source_BK, positions_like(source_BK))
-        if ragged is not None:
-            x_BKD = ragged.gather(x_BKD)
-        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), ragged=ragged)[0]
+        if unpadded is not None:
+            x_BKD = unpadded.gather(x_BKD)
+        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), unpadded=unpadded)[0]
         return memory_BKD
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> DecoderState:
+    def start(self, source_BK: Tensor, lengths_B: Tensor) -> TransformerState:
         states_BKD = self.encode(source_BK, lengths_B)
-        memory = self.decoder.remember(states_BKD)
-        brisk = Brisk.of(self.embed_target, self.decoder)
-        barred = None if brisk is None else barring(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
-        source = None if self.copying is None else self.copying.remember(states_BKD, source_BK, lengths_B)
-        return DecoderState(memory, lengths_B, None, brisk, barred, heads.Say(self.output_weight), source)
+        memory = self.decoder.project_kv(states_BKD)
+        fused_step = FusedStep.of(self.embed_target, self.decoder)
+        memory_bias = (
+            None
+            if fused_step is None
+            else padding_bias(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
+        )
+        source = (
+            None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
+        )
+        return TransformerState(
+            memory,
+            lengths_B,
+            None,
+            fused_step,
+            memory_bias,
+            OutputProjection(self.output_weight),
+            source,
+        )
 
-    def step(self, last_B: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        if state.brisk is not None and not state.brisk.is_watched:
-            hidden_BD, past = state.brisk(last_B, state.past, state.memory, state.barred_B11K)
-            return self._said(hidden_BD, state), replace(state, past=past)
+    def step(self, last_B: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+        if state.fused_step is not None and not state.fused_step.is_tapped:
+            hidden_BD, past = state.fused_step(last_B, state.past, state.memory, state.memory_bias_B11K)
+            return self._logits(hidden_BD, state), replace(state, past=past)
         seen = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
         positions = positions_like(last_B[:, None], seen)
         hidden_B1D, past = self.decoder(
             self.embed_target(last_B[:, None], positions),
             mask=causal(),
-            positions_BT=positions if state.brisk is None else None,  # else no layer asks for them
+            positions_BT=positions if state.fused_step is None else None,  # else no layer asks for them
             past=state.past,
             memory=state.memory,
             memory_mask=padding(state.lengths_B),
         )
-        return self._said(hidden_B1D.squeeze(1), state), replace(state, past=past)
+        return self._logits(hidden_B1D.squeeze(1), state), replace(state, past=past)
 
-    def _said(self, hidden_BD: Tensor, state: DecoderState) -> Tensor:
-        logits_BV = (state.say or heads.Say(self.output_weight))(hidden_BD)
+    def _logits(self, hidden_BD: Tensor, state: TransformerState) -> Tensor:
+        logits_BV = (state.project or OutputProjection(self.output_weight))(hidden_BD)
         if self.copying is None:
             return logits_BV
-        return heads.mixed(logits_BV, self.copying(hidden_BD[:, None], state.source))
+        return heads.with_copies(logits_BV, self.copying(hidden_BD[:, None], state.source))
 
-    def select(self, state: DecoderState, rows_B: Tensor, sources_B: Tensor | None = None) -> DecoderState:
+    def select(
+        self, state: TransformerState, rows_B: Tensor, sources_B: Tensor | None = None
+    ) -> TransformerState:
         past = None if state.past is None else tuple(cache.select(rows_B) for cache in state.past)
         if sources_B is None:
             return replace(state, past=past)
@@ -163,6 +183,6 @@ class Transformer(nn.Module):
             memory=memory,
             lengths_B=state.lengths_B[sources_B],
             past=past,
-            barred_B11K=None if state.barred_B11K is None else state.barred_B11K[sources_B],
+            memory_bias_B11K=None if state.memory_bias_B11K is None else state.memory_bias_B11K[sources_B],
             source=None if state.source is None else state.source.select(sources_B),
         )

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.errors import RunError
 from regard.models import ModelConfig
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.recipe import Recipe
 from regard.runs.store import load_model
 from regard.tasks import TASKS, AnyTask
@@ -51,7 +51,7 @@ def _unfinished(folder: Path, recipe: Recipe) -> tuple[AnyTask, nn.Module, Model
         )
     kind: type[AnyTask] = TASKS[recipe.task.kind]
     task = kind.load(recipe.task, folder / "task")
-    return task, outline(recipe.model, task.dims), recipe.model
+    return task, build_meta(recipe.model, task.widths), recipe.model
 
 
 def progress(journal: Path, metric: str) -> dict[str, Any]:

@@ -31,9 +31,9 @@ from regard.files.fingerprint import fingerprints
 from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
 from regard.metrics.resample import Weighable, intervals
 from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
-from regard.models.height import freeze, rates
+from regard.models.layer_depth import freeze, layer_rates
 from regard.models.lora import adapt, merged
-from regard.models.outline import outline
+from regard.models.meta import build_meta
 from regard.recipe import Recipe
 from regard.runs import identity
 from regard.runs.corpus import Corpus
@@ -142,7 +142,7 @@ class Run:
 
     def _whole_model(self) -> nn.Module:
         """As the recipe has it: put together tensor by tensor, by all ranks; changes of low rank added."""
-        model = self.recipe.model.build(self.training.task.dims)
+        model = self.recipe.model.build(self.training.task.widths)
         parts = merged(self.training.model)
         checkpoint.fill(
             model, {name: full_tensor(part).cpu() for name, part in parts.items()}, "the trained model"
@@ -296,7 +296,7 @@ def set_aside_run(folder: Path) -> Path | None:
 
 def least_memory(recipe: Recipe, task: AnyTask) -> int:
     """Bytes that the parameters alone will need in training."""
-    parameters = outline(recipe.model, task.dims).parameters()
+    parameters = build_meta(recipe.model, task.widths).parameters()
     return sum(ADAM * parameter.numel() * parameter.element_size() for parameter in parameters)
 
 
@@ -317,7 +317,7 @@ def assemble(
         keep_freed_memory()
         limit_kernel_cache()
     torch.manual_seed(recipe.seed)
-    model = recipe.model.build(task.dims).to(device)
+    model = recipe.model.build(task.widths).to(device)
     if pretrained is not None:
         initialize(model, pretrained)
     if isinstance(recipe.model, HMMConfig):
@@ -343,7 +343,7 @@ def assemble(
         device,
         d_model=recipe.model.d_model,
         ranks=ranks or Ranks(),
-        rates=rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
+        rates=layer_rates(model, recipe.train.layer_decay) if recipe.train.layer_decay < 1 else {},
     )
 
 

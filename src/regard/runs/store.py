@@ -9,7 +9,7 @@ README.md           the model card
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from torch import nn
 
 from regard import __version__, durable
 from regard.errors import CheckpointError, RecipeError, RunError
-from regard.models import Dims, ModelConfig
-from regard.models.outline import outline, places
+from regard.models import Widths, ModelConfig
+from regard.models.meta import build_meta, max_tokens
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.tasks.task import typed
 from regard.text.plain import finite
@@ -47,7 +47,7 @@ def save_model(
             "regard_version": __version__,
             "task": task_config.model_dump(mode="json"),
             "model": model_config.model_dump(mode="json"),
-            "dims": asdict(task.dims),
+            "widths": asdict(task.widths),
         }
         write_json(partial / "config.json", config)
         write_json(partial / "metrics.json", metrics)
@@ -88,7 +88,9 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     try:
         task_config: TaskConfig = TypeAdapter(TaskConfig).validate_python(config["task"])
         model_config: ModelConfig = TypeAdapter(ModelConfig).validate_python(config["model"])
-        dims = Dims(**config["dims"])
+        widths = Widths(**config["widths"])
+        if not all(isinstance(width, dict) for width in (widths.input, widths.target)):
+            raise TypeError("its widths are no tables")
     except ValidationError as error:
         fault = error.errors()[0]
         name = ".".join(map(str, fault["loc"][1:]))  # the first is the kind of task or model
@@ -96,7 +98,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({told})") from error
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
-    most = places(model_config)
+    most = max_tokens(model_config)
     needed = task_config.longest(model_config)
     if most is not None and most <= needed:
         raise CheckpointError(
@@ -104,14 +106,14 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
             f"{needed} pieces and an end"
         )
     task: AnyTask = TASKS[task_config.kind].load(task_config, folder)
-    if task.dims != dims:
-        ours, theirs = _apart(task.dims, dims)
+    if task.widths != widths:
+        ours, theirs = _apart(task.widths, widths)
         raise CheckpointError(
             f"{folder}: vocabulary and labels have {ours}, but config.json says {theirs}; "
             "copy the whole folder"
         )
     try:
-        model = outline(model_config, task.dims)
+        model = build_meta(model_config, task.widths)
     except RecipeError as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({error})") from error
     check_size(folder / "model.safetensors", model)
@@ -134,10 +136,16 @@ def check_format(folder: Path, config: dict[str, Any], what: str) -> None:
         )
 
 
-def _apart(one: Dims, other: Dims) -> list[str]:
+def _apart(one: Widths, other: Widths) -> list[str]:
     """What each of the two has otherwise."""
-    names = [field.name for field in fields(Dims) if getattr(one, field.name) != getattr(other, field.name)]
-    return [", ".join(f"{name} = {getattr(dims, name)!r}" for name in names) for dims in (one, other)]
+    flat = [_flat(widths) for widths in (one, other)]
+    names = [name for name in {**flat[0], **flat[1]} if flat[0].get(name) != flat[1].get(name)]
+    return [", ".join(f"{name} = {widths.get(name)!r}" for name in names) for widths in flat]
+
+
+def _flat(widths: Widths) -> dict[str, Any]:
+    parts = {"input": widths.input, "target": widths.target, "": {"shared": widths.shared}}
+    return {f"{part} {name}".strip(): value for part, width in parts.items() for name, value in width.items()}
 
 
 def _metrics(path: Path) -> dict[str, Any]:

@@ -52,9 +52,9 @@ class Worker:
             heads = sum(attention.n_heads for attention in trained.explain(probe).maps)
         except RegardError:  # it has no attention
             heads = 0
-        config, dims = trained.task_config, trained.task.dims
+        config, widths = trained.task_config, trained.task.widths
         decode = getattr(config, "decode", None)
-        widest = max(dims.target_vocab, dims.classes, len(dims.tags))
+        widest = widths.n_outputs
         return {
             "task": trained.task.kind,
             "description": str(trained.model_config),

@@ -27,7 +27,7 @@ from regard.fields.text import Text
 from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.models.answerer import best_spans
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.tasks.answered import Answered, AnswerTally
 from regard.tasks.questions import (
     NOWHERE,
@@ -93,7 +93,7 @@ class Answer(Task):
 
     def __init__(self, config: AnswerConfig, tokenizer: Tokenizer, *, may_be_none: bool) -> None:
         self.config, self.tokenizer, self.may_be_none = config, tokenizer, may_be_none
-        self.dims = Dims(source_vocab=len(tokenizer))
+        self.widths = Widths({"vocab": len(tokenizer)})
 
     @classmethod
     def rows(cls, record: Row) -> Iterator[Row]:

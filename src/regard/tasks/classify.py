@@ -21,7 +21,7 @@ from regard.fields.axis import Axis, ended
 from regard.fields.label import Label as LabelField
 from regard.files.row import Row
 from regard.metrics.metric import Metric
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.tasks.labelled import (
     Label,
     LabelTally,
@@ -77,7 +77,7 @@ class Classify(Task):
     ) -> None:
         self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
         self.weights_C = None if weights is None else torch.tensor(weights)
-        self.dims = Dims(source_vocab=len(tokenizer), classes=len(self.labels))
+        self.widths = Widths({"vocab": len(tokenizer)}, {"classes": len(self.labels)})
 
     @classmethod
     def fit(cls, config: LabelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:

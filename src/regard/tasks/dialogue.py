@@ -145,7 +145,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
         return self.written(model, self.collate(asked).to(device), thorough=thorough) if asked else []
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
     ) -> Tensor:
         if isinstance(model, GPT):
             return stream.forward(model, batch, keep_BT, read or heads.logits)

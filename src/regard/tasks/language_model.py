@@ -27,7 +27,7 @@ from regard.files.row import Row
 from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.metrics.metric import Metric
 from regard.models import GPT
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
 from regard.tasks.task import Axes, Loss, Part, TaskSettings, layer_of, padded, without_each
 from regard.tasks.writer import Writer
@@ -100,7 +100,7 @@ class LanguageModel(Writing):
 
     def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
-        self.dims = Dims(source_vocab=len(tokenizer), target_vocab=len(tokenizer), joint=True)
+        self.widths = Widths({"vocab": len(tokenizer)}, {"vocab": len(tokenizer)}, shared=True)
         self.writer = Writer(tokenizer, MOST_WRITTEN, f"the {MOST_WRITTEN:,} of any continuation")
 
     @classmethod

@@ -20,7 +20,7 @@ from regard.fields.axis import Axis, ended
 from regard.fields.labels import Labels as LabelsField
 from regard.files.row import Row
 from regard.metrics.metric import Metric
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.tasks.classify import MOST_LABELS
 from regard.tasks.labelled import marks_among, without_words
 from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
@@ -65,7 +65,7 @@ class Multilabel(Task):
         self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
         self.index = {label: n for n, label in enumerate(self.labels)}
         self.weights_C = None if weights is None else torch.tensor(weights)
-        self.dims = Dims(source_vocab=len(tokenizer), classes=len(self.labels))
+        self.widths = Widths({"vocab": len(tokenizer)}, {"classes": len(self.labels)})
 
     @classmethod
     def fit(cls, config: MultilabelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:

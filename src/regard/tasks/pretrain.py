@@ -28,7 +28,7 @@ from regard.files.documents import By
 from regard.files.row import Row
 from regard.layers.heads import log_probs, log_probs_and_hits, smoothed_cross_entropy
 from regard.metrics.metric import Metric
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.tasks.masked import (
     DOES_NOT,
     FOLLOWS,
@@ -109,7 +109,7 @@ class Pretrain(Task):
 
     def __init__(self, config: PretrainConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
-        self.dims = Dims(source_vocab=len(tokenizer))
+        self.widths = Widths({"vocab": len(tokenizer)})
         self.masking = Masking(tokenizer, config.mask_share, whole_words=config.whole_words)
 
     @classmethod

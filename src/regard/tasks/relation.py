@@ -15,8 +15,8 @@ from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.metrics.relation import Relations
 from regard.metrics.resample import Floats, Scores, plainly
-from regard.models.dims import Dims
 from regard.models.relater import N_MARKS
+from regard.models.widths import Widths
 from regard.tasks.classify import Classify, LabelConfig
 from regard.tasks.entities import Placed, placed
 from regard.tasks.labelled import Label, Text, Texts
@@ -90,7 +90,7 @@ class Relation(Classify):
         super().__init__(config, tokenizer, labels, weights)
         self.first_mark = len(tokenizer)
         """Of the entities' four, which are pieces beyond the vocabulary: no text can spell them."""
-        self.dims = Dims(source_vocab=len(tokenizer) + N_MARKS, classes=len(self.labels))
+        self.widths = Widths({"vocab": len(tokenizer) + N_MARKS}, {"classes": len(self.labels)})
 
     @classmethod
     def spoken(cls, row: Row) -> str:

@@ -22,7 +22,7 @@ from regard.files.row import Row
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.tasks.pair import NOTHING, Pair, Pairs, Written
 from regard.tasks.task import Axes, Loss, Part, Tally, TaskSettings, layer_of, padded, without_each
 from regard.tasks.writer import Writer
@@ -68,7 +68,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def __init__(self, config: Co, source: Tokenizer, target: Tokenizer) -> None:
         self.config, self.source, self.target = config, source, target
-        self.dims = Dims(source_vocab=len(source), target_vocab=len(target), joint=config.joint)
+        self.widths = Widths({"vocab": len(source)}, {"vocab": len(target)}, shared=config.joint)
         self.writer = Writer(target, config.max_length)
 
     @classmethod
@@ -158,10 +158,10 @@ class Seq2Seq(Writing, Generic[Co]):
         )
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Read | None = None
+        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
     ) -> Tensor:
         """What `read` makes of the states that foretell the labels; without it, logits."""
-        reading = {} if read is None else {"read": read}
+        reading = {} if read is None else {"head": read}
         made: Tensor = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, **reading)
         return made
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from regard.layers import heads
-from regard.models.gpt import GPT, Reading
+from regard.models.gpt import GPT, GPTState
 from regard.tasks.pair import Pairs
 from regard.text.tokenizer import PAD
 
@@ -19,7 +19,7 @@ def reach(max_length: int) -> int:
     return 2 * max_length + 1
 
 
-def forward(model: GPT, batch: Pairs, keep_BT: Tensor | None, read: heads.Read) -> Tensor:
+def forward(model: GPT, batch: Pairs, keep_BT: Tensor | None, read: heads.Head) -> Tensor:
     """What `read` makes of the states that foretell the target, or of it what is kept."""
     tokens_BT = joined(batch)
     n_rows, length = tokens_BT.shape
@@ -40,6 +40,6 @@ def joined(batch: Pairs) -> Tensor:
     return pad_sequence(texts, batch_first=True, padding_value=PAD)
 
 
-def start(model: GPT, batch: Pairs, max_length: int) -> Reading:
+def start(model: GPT, batch: Pairs, max_length: int) -> GPTState:
     """Before the first piece of the target; the first step reads the end of the source."""
     return model.start(batch.source_BK, batch.source_lengths_B, reach(max_length))

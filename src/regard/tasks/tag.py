@@ -23,8 +23,8 @@ from regard.files.lines import UNDECODED
 from regard.files.read import word_where
 from regard.files.row import Row, text_of
 from regard.metrics.metric import Metric
-from regard.models.dims import Dims
 from regard.models.tagger import Tagger
+from regard.models.widths import Widths
 from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
@@ -76,7 +76,7 @@ class Tag(Task):
         self.config, self.tokenizer, self.names, self.split = config, tokenizer, tuple(names), split
         self.index = {name: n for n, name in enumerate(self.names)}
         self.scheme = tags.scheme(self.names)
-        self.dims = Dims(source_vocab=len(tokenizer), tags=self.names)
+        self.widths = Widths({"vocab": len(tokenizer)}, {"tags": [*self.names]})
 
     @property
     def metric(self) -> Metric:
@@ -127,7 +127,7 @@ class Tag(Task):
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")
-        known = {"split": self.split, "tags": self.names}
+        known = {"split": self.split, "tags": [*self.names]}
         (folder / "tags.json").write_text(json.dumps(known, ensure_ascii=False, indent=1), "utf-8")
 
     @classmethod

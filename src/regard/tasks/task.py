@@ -25,7 +25,7 @@ from regard.fields.field import Field
 from regard.files.documents import By
 from regard.files.row import Row, text_of
 from regard.metrics.metric import Metric
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 from regard.text.tokenizer import PAD, Tokenizer
 
 
@@ -178,7 +178,7 @@ class Task(Protocol):
     """An input that every model of this task can answer."""
     layout: ClassVar[type[Examples]] = Examples
     """How examples lie over the cached rows."""
-    dims: Dims
+    widths: Widths
 
     @property
     @abstractmethod

@@ -12,17 +12,18 @@ import torch
 from regard.decode import (
     NOBODY,
     DecodeConfig,
-    Draw,
     Hypothesis,
     Listener,
     Phrases,
     Required,
     Rules,
+    Sampler,
     Stepper,
     beam,
     contains,
-    is_of_a_word,
-    walk,
+    greedy,
+    is_word_character,
+    sample,
 )
 from regard.errors import RecipeError
 from regard.text.tokenizer import BOS, OWN, Tokenizer
@@ -73,7 +74,7 @@ class Writer:
             return self._drawn(stepper, state, sources, limits, decode, heard, shared)
         rules = self.rules(decode, limits)
         if decode.beam == 1:
-            return [[one] for one in walk(stepper, state, rules, listener=heard, **shared)]
+            return [[one] for one in greedy(stepper, state, rules, listener=heard, **shared)]
         return beam(
             stepper,
             state,
@@ -120,7 +121,7 @@ class Writer:
     ) -> list[list[Hypothesis]]:
         """`n_best` draws of each source, the likeliest first; each draw is a source of its own."""
         n = decode.n_best
-        draw = Draw(
+        draw = Sampler(
             [(decode.seed, number, *source) for source in sources for number in range(n)],
             temperature=decode.temperature,
             top_k=decode.top_k,
@@ -139,7 +140,7 @@ class Writer:
                 listener.ends(row // n, own)
 
         heard = replace(listener, ends=ended)
-        walk(stepper, stepper.select(state, rows_N, rows_N), rules, choose=draw, listener=heard, **shared)
+        sample(stepper, stepper.select(state, rows_N, rows_N), rules, sampler=draw, listener=heard, **shared)
         return found
 
     def rules(self, decode: DecodeConfig, limits: Sequence[int]) -> Rules:
@@ -157,7 +158,7 @@ class Writer:
             self.tokenizer.marks.end,
             limits,
             forbidden=self.tokenizer.marks.unwritten,
-            least=decode.min_length,
+            min_length=decode.min_length,
             prefixes=[prefix] * len(limits) if prefix else (),
             no_repeat=decode.no_repeat,
             repetition_penalty=decode.repetition_penalty,
@@ -207,7 +208,7 @@ class Writer:
     def _within(self, phrase: str) -> list[int]:
         """The usual pieces of a phrase in the middle of a text, where a space stands before a word."""
         ids = self.tokenizer.encode(phrase).ids
-        if not is_of_a_word(self.tokenizer.spelt(phrase)[0]):
+        if not is_word_character(self.tokenizer.spelt(phrase)[0]):
             return ids
         if self.tokenizer.spelt(f" {phrase}").startswith(" "):
             return self.tokenizer.encode(f" {phrase}").ids

@@ -20,7 +20,7 @@ from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
 from regard.errors import CheckpointError
 
-METHODS = ("start", "step", "encode", "remember")
+METHODS = ("start", "step", "encode", "project_kv")
 """Methods of models and layers that are called besides forward."""
 
 

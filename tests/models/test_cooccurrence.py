@@ -10,8 +10,8 @@ import torch
 
 import regard
 from regard.errors import RecipeError
-from regard.models import BertPretraining, neighbours
-from regard.models.neighbours import counted_vectors, near
+from regard.models import BertPretraining, cooccurrence
+from regard.models.cooccurrence import cooccurrences, ppmi_vectors
 from regard.runs.prepare import prepare
 from tiny import pretraining
 
@@ -39,21 +39,21 @@ def test_what_stands_near_is_counted(window: int) -> None:
     by_frequency = np.argsort(-np.bincount(pieces, minlength=V), kind="stable")
     slow_VV = slowly_near(pieces, ends, window)
     assert slow_VV.sum() > 100
-    np.testing.assert_array_equal(near(pieces, ends, V, window).numpy(), slow_VV[:, by_frequency])
+    np.testing.assert_array_equal(cooccurrences(pieces, ends, V, window).numpy(), slow_VV[:, by_frequency])
 
 
 def test_only_common_pieces_are_looked_for_in_a_large_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, ends = texts(1)
-    all_VV = near(pieces, ends, V, 3)
-    monkeypatch.setattr(neighbours, "ROOM", 4 * V)
-    torch.testing.assert_close(near(pieces, ends, V, 3), all_VV[:, :4], rtol=0, atol=0)
+    all_VV = cooccurrences(pieces, ends, V, 3)
+    monkeypatch.setattr(cooccurrence, "ROOM", 4 * V)
+    torch.testing.assert_close(cooccurrences(pieces, ends, V, 3), all_VV[:, :4], rtol=0, atol=0)
 
 
 def test_of_a_long_text_parts_are_looked_at_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(neighbours, "CHUNK", 2)
-    monkeypatch.setattr(neighbours, "MOST_CHUNKS", 3)
+    monkeypatch.setattr(cooccurrence, "CHUNK", 2)
+    monkeypatch.setattr(cooccurrence, "MOST_CHUNKS", 3)
     pieces = np.array([1, 2, 5, 5, 3, 4, 5, 5, 6, 7])
-    found_VV = near(pieces, np.array([10]), V, 2)
+    found_VV = cooccurrences(pieces, np.array([10]), V, 2)
     assert found_VV.sum() == 6, "the pairs of the first, the middle and the last part, both ways"
     assert not found_VV[5].any()
 
@@ -72,7 +72,7 @@ def test_vectors_are_the_singular_ones_of_surprise() -> None:
     left_VV, values_V, _ = np.linalg.svd(surprise_VV)
     expected_VV = left_VV * values_V @ left_VV.T
     told = surprise_VV.any(1)
-    vectors_VD = counted_vectors(pieces, ends, V, 16, window=3).double().numpy()
+    vectors_VD = ppmi_vectors(pieces, ends, V, 16, window=3).double().numpy()
     assert not vectors_VD[~told].any()
     assert np.square(vectors_VD).sum(1)[told].mean() == pytest.approx(1, rel=1e-5), "as long as Embed's"
     scale = expected_VV.trace() / told.sum()
@@ -82,7 +82,7 @@ def test_vectors_are_the_singular_ones_of_surprise() -> None:
 def test_words_in_the_same_company_are_alike() -> None:
     rng = np.random.default_rng(0)
     rows = [[rng.choice([1, 2]), 3, 4] for _ in range(50)] + [[rng.choice([5, 6]), 7, 8] for _ in range(50)]
-    vectors_VD = counted_vectors(np.array(rows).ravel(), np.arange(3, 301, 3), V, 4)
+    vectors_VD = ppmi_vectors(np.array(rows).ravel(), np.arange(3, 301, 3), V, 4)
     alike_VV = torch.cosine_similarity(vectors_VD[:, None], vectors_VD[None], dim=-1)
     assert alike_VV[1, 2] > 0.9
     assert alike_VV[5, 6] > 0.9
@@ -90,13 +90,13 @@ def test_words_in_the_same_company_are_alike() -> None:
 
 
 def test_texts_of_one_piece_tell_nothing() -> None:
-    assert not counted_vectors(np.array([1, 2, 3]), np.array([1, 2, 3]), V, 4).any()
+    assert not ppmi_vectors(np.array([1, 2, 3]), np.array([1, 2, 3]), V, 4).any()
 
 
 def test_drawing_elsewhere_is_not_disturbed() -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    counted_vectors(*texts(3), V, 4)
+    ppmi_vectors(*texts(3), V, 4)
     assert torch.equal(before, torch.get_rng_state())
 
 
@@ -112,7 +112,7 @@ def test_a_pretraining_begins_with_them(tmp_path: Path) -> None:
         assert isinstance(model, BertPretraining)
         begun_VD = model.encoder.embed.weight.detach().clone()
         documents = train.documents
-        counted_VD = counted_vectors(documents.values, documents.ends, *begun_VD.shape)
+        counted_VD = ppmi_vectors(documents.values, documents.ends, *begun_VD.shape)
         told_V = counted_VD.any(1)
         torch.testing.assert_close(begun_VD[told_V], counted_VD[told_V])
         assert begun_VD.any(1).all(), "marks, which stand in no document, begin at random"

@@ -11,26 +11,26 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention import Trace, tapped
-from regard.layers.brisk import PLACES
+from regard.layers.cpu.fused_step import FIRST_POSITIONS
 from regard.linear import Linear
-from regard.models import Dims, Transformer, TransformerConfig
+from regard.models import Transformer, TransformerConfig, Widths
 
 BEAMS = 3
 
 
 def translator(**given: Any) -> Transformer:
     sizes = {"d_model": 16, "n_heads": 4, "d_ff": 24, "n_encoder_layers": 1, "n_decoder_layers": 2}
-    model = TransformerConfig(**(sizes | given)).build(Dims(source_vocab=31, target_vocab=31, joint=True))
+    model = TransformerConfig(**(sizes | given)).build(Widths({"vocab": 31}, {"vocab": 31}, shared=True))
     return model.eval()
 
 
-def steps(model: Transformer, *, brisk: bool, lengths: tuple[int, ...], n: int = 5) -> Iterator[Tensor]:
+def steps(model: Transformer, *, fused_step: bool, lengths: tuple[int, ...], n: int = 5) -> Iterator[Tensor]:
     """Logits of each step of beams that are shuffled on the way and lose a source."""
     generator = torch.Generator().manual_seed(1)
     source_BK = torch.randint(4, 31, (len(lengths), max(lengths)), generator=generator)
     state = model.start(source_BK, torch.tensor(lengths))
-    if not brisk:
-        state = replace(state, brisk=None)
+    if not fused_step:
+        state = replace(state, fused_step=None)
     sources = torch.arange(len(lengths))
     state = model.select(state, sources.repeat_interleave(BEAMS))
     for number in range(n):
@@ -60,9 +60,11 @@ KINDS = [
 def test_the_same_numbers_as_the_modules(kind: dict[str, Any], lengths: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     model = translator(**kind)
-    assert model.start(torch.tensor([[5]]), torch.tensor([1])).brisk is not None
+    assert model.start(torch.tensor([[5]]), torch.tensor([1])).fused_step is not None
     for ours, theirs in zip(
-        steps(model, brisk=True, lengths=lengths), steps(model, brisk=False, lengths=lengths), strict=True
+        steps(model, fused_step=True, lengths=lengths),
+        steps(model, fused_step=False, lengths=lengths),
+        strict=True,
     ):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
@@ -71,8 +73,8 @@ def test_the_same_numbers_as_the_modules(kind: dict[str, Any], lengths: tuple[in
 def test_positions_go_on_beyond_those_made_at_first() -> None:
     model = translator()
     pairs = zip(
-        steps(model, brisk=True, lengths=(3, 2), n=PLACES + 3),
-        steps(model, brisk=False, lengths=(3, 2), n=PLACES + 3),
+        steps(model, fused_step=True, lengths=(3, 2), n=FIRST_POSITIONS + 3),
+        steps(model, fused_step=False, lengths=(3, 2), n=FIRST_POSITIONS + 3),
         strict=True,
     )
     for ours, theirs in pairs:
@@ -81,7 +83,7 @@ def test_positions_go_on_beyond_those_made_at_first() -> None:
 
 @pytest.mark.parametrize("position", ["rotary", "relative", "alibi"])
 def test_positions_inside_attention_are_left_to_the_modules(position: str) -> None:
-    assert _start(translator(position=position)).brisk is None
+    assert _start(translator(position=position)).fused_step is None
 
 
 def test_a_tap_sees_every_step() -> None:
@@ -150,14 +152,14 @@ def test_modules_that_were_changed_are_used(place: str, change: Any) -> None:
     model = translator()
     parent, _, name = place.rpartition(".")
     setattr(model.decoder.get_submodule(parent), name, change(model.decoder.get_submodule(place)))
-    assert _start(model).brisk is None
+    assert _start(model).fused_step is None
 
 
 def test_a_forward_put_in_the_place_of_another_is_used() -> None:
     model = translator()
     feed_forward = model.decoder.get_submodule("layers.0.ff")
     feed_forward.forward = torch.zeros_like
-    assert _start(model).brisk is None
+    assert _start(model).fused_step is None
 
 
 def test_weights_that_changed_since_are_the_new_ones() -> None:
@@ -167,13 +169,13 @@ def test_weights_that_changed_since_are_the_new_ones() -> None:
         for parameter in model.decoder.parameters():
             parameter.data.mul_(0.5)
     after, _ = model.step(torch.tensor([5]), _start(model))
-    expected, _ = model.step(torch.tensor([5]), replace(_start(model), brisk=None))
+    expected, _ = model.step(torch.tensor([5]), replace(_start(model), fused_step=None))
     assert not torch.allclose(before, after)
     torch.testing.assert_close(after, expected)
 
 
 def test_dropout_while_training() -> None:
-    assert _start(translator(dropout=0.5).train()).brisk is None
+    assert _start(translator(dropout=0.5).train()).fused_step is None
 
 
 def _start(model: Transformer) -> Any:

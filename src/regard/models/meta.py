@@ -18,39 +18,39 @@ from regard.models import (
     TransformerConfig,
 )
 from regard.models.classifier import TransformerEncoderConfig
-from regard.models.dims import Dims
+from regard.models.widths import Widths
 
 
-def outline(config: ModelConfig, dims: Dims) -> nn.Module:
+def build_meta(config: ModelConfig, widths: Widths) -> nn.Module:
     try:
-        return unfilled(lambda: config.build(dims))
+        return on_meta_device(lambda: config.build(widths))
     except RuntimeError as error:  # sizes whose product is no number of bytes
         raise RecipeError(f"model: {config} is beyond any machine ({error}); take smaller sizes") from error
 
 
-def unfilled(build: Callable[[], nn.Module]) -> nn.Module:
+def on_meta_device(build: Callable[[], nn.Module]) -> nn.Module:
     """What `build` builds, without memory."""
-    with torch.device("meta"), _Unfilled():
+    with torch.device("meta"), _WithoutInit():
         return build()
 
 
-def places(config: ModelConfig) -> int | None:
+def max_tokens(config: ModelConfig) -> int | None:
     """How many positions a model has for a text's pieces and its end; None if any number."""
     if isinstance(config, BertPretrainingConfig):
         return config.encoder.max_positions - 2  # of which a mark before the texts and one between takes two
     stack = config.encoder if isinstance(config, EncodingConfig) else config
     if isinstance(stack, BertConfig):
         return stack.max_positions - 1  # of which the first may be taken by a mark
-    return positions(stack)
+    return max_positions(stack)
 
 
-def positions(stack: ModelConfig | EncoderConfig) -> int | None:
+def max_positions(stack: ModelConfig | EncoderConfig) -> int | None:
     """How many it has learnt; None if it takes any number."""
     learning = TransformerConfig | TransformerEncoderConfig | GPTConfig | BertConfig
     return stack.max_positions if isinstance(stack, learning) and stack.position == "learned" else None
 
 
-class _Unfilled(TorchFunctionMode):
+class _WithoutInit(TorchFunctionMode):
     """No first weights for tensors without memory: `normal_` on them would load half of torch (1.5 s)."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -16,14 +16,15 @@ from torch.nn import functional as F
 from regard.attention import Attention, Growing, Learned, ScaledDot, Sinusoidal, Static
 from regard.attention.tap import Site
 from regard.layers.block import Block
+from regard.layers.cpu import enabled
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.feedforward import FeedForward
 from regard.layers.stack import Stack
-from regard.linear import Linear, joined
+from regard.linear import Linear, concat_weights
 
 Affine = tuple[Tensor, Tensor | None]
-WRITTEN_OUT = {
+FUSED_MODULES = {
     Embed,
     Sinusoidal,
     Learned,
@@ -37,7 +38,7 @@ WRITTEN_OUT = {
     nn.LayerNorm,
     Dropout,
 }
-PLACES = 128
+FIRST_POSITIONS = 128
 """Positions that are made at first."""
 
 
@@ -61,37 +62,39 @@ class _Layer:
         self.gqa = own.n_kv_heads != own.n_heads
         self.norms = [_norm(norm) for norm in (block.self_norm, cross_norm, block.ff_norm)]
         qkv = [part for part in (own.q, own.k, own.v) if part is not None]
-        self.qkv, self.widths = joined(qkv), [part.d_out for part in qkv]
-        self.own_out, self.cross_q, self.cross_out = map(_affine, (own.o, cross.q, cross.o))
+        self.qkv, self.widths = concat_weights(qkv), [part.d_out for part in qkv]
+        self.self_out, self.cross_q, self.cross_out = map(_affine, (own.o, cross.q, cross.o))
         inner = [part for part in (ff.inner, ff.gate) if part is not None]
-        self.inner, self.n_inner = joined(inner), len(inner)
+        self.inner, self.n_inner = concat_weights(inner), len(inner)
         self.activate, self.outer = ff.activate, _affine(ff.outer)
 
     def __call__(
-        self, x_BD: Tensor, past: Growing | None, memory: Static, barred_B11K: Tensor | None
+        self, x_BD: Tensor, past: Growing | None, memory: Static, memory_bias_B11K: Tensor | None
     ) -> tuple[Tensor, Growing]:
         first, second, third = self.norms
-        seen_BD, own = self._see_own(self._before(x_BD, first), past)
-        x_BD = self._after(x_BD, seen_BD, first)
-        x_BD = self._after(x_BD, self._see(self._before(x_BD, second), memory, barred_B11K), second)
-        return self._after(x_BD, self._think(self._before(x_BD, third)), third), own
+        seen_BD, own = self._self_attend(self._norm_before(x_BD, first), past)
+        x_BD = self._norm_after(x_BD, seen_BD, first)
+        x_BD = self._norm_after(
+            x_BD, self._cross_attend(self._norm_before(x_BD, second), memory, memory_bias_B11K), second
+        )
+        return self._norm_after(x_BD, self._feed_forward(self._norm_before(x_BD, third)), third), own
 
-    def _before(self, x: Tensor, norm: _Norm) -> Tensor:
+    def _norm_before(self, x: Tensor, norm: _Norm) -> Tensor:
         return norm(x) if self.pre else x
 
-    def _after(self, x: Tensor, out: Tensor, norm: _Norm) -> Tensor:
+    def _norm_after(self, x: Tensor, out: Tensor, norm: _Norm) -> Tensor:
         return x + out if self.pre else norm(x + out)
 
-    def _see_own(self, x_BD: Tensor, past: Growing | None) -> tuple[Tensor, Growing]:
+    def _self_attend(self, x_BD: Tensor, past: Growing | None) -> tuple[Tensor, Growing]:
         rows = len(x_BD)
         q_BD, k_BD, v_BD = torch.split_with_sizes(F.linear(x_BD, *self.qkv), self.widths, dim=-1)
         new = Growing(k_BD.view(rows, self.n_kv_heads, 1, -1), v_BD.view(rows, self.n_kv_heads, 1, -1))
         own = new if past is None else past.append(new)
         q_BH1E = q_BD.view(rows, self.n_heads, 1, -1)
         seen_BH1E = F.scaled_dot_product_attention(q_BH1E, own.k_BGKE, own.v_BGKW, enable_gqa=self.gqa)
-        return F.linear(seen_BH1E.reshape(rows, -1), *self.own_out), own
+        return F.linear(seen_BH1E.reshape(rows, -1), *self.self_out), own
 
-    def _see(self, x_BD: Tensor, memory: Static, barred_B11K: Tensor | None) -> Tensor:
+    def _cross_attend(self, x_BD: Tensor, memory: Static, memory_bias_B11K: Tensor | None) -> Tensor:
         """The beams of a source are its queries, side by side."""
         rows, sources = len(x_BD), len(memory.k_BGKE)
         q_BD = F.linear(x_BD, *self.cross_q)
@@ -99,17 +102,17 @@ class _Layer:
             q_BD.view(sources, rows // sources, self.n_heads, -1).transpose(1, 2),
             memory.k_BGKE,
             memory.v_BGKW,
-            attn_mask=barred_B11K,
+            attn_mask=memory_bias_B11K,
             enable_gqa=self.gqa,
         )
         return F.linear(seen.transpose(1, 2).reshape(rows, -1), *self.cross_out)
 
-    def _think(self, x_BD: Tensor) -> Tensor:
+    def _feed_forward(self, x_BD: Tensor) -> Tensor:
         inner = F.linear(x_BD, *self.inner).chunk(self.n_inner, dim=-1)
         return F.linear(self.activate(*inner), *self.outer)
 
 
-class Brisk:
+class FusedStep:
     """`of` makes one, where that can be."""
 
     def __init__(self, embed: Embed, stack: Stack) -> None:
@@ -117,17 +120,22 @@ class Brisk:
         self._layers = [_Layer(block) for block in _blocks(stack)]
         self._norm = None if stack.norm is None else _norm(stack.norm)
         self._sites = [module for module in stack.modules() if isinstance(module, Site)]
-        self._places_TD: Tensor | None = None
+        self._positions_TD: Tensor | None = None
 
     @classmethod
-    def of(cls, embed: Embed, stack: Stack) -> "Brisk | None":
+    def of(cls, embed: Embed, stack: Stack) -> "FusedStep | None":
         modules = (*embed.modules(), *stack.modules())
-        if stack.training or torch.compiler.is_compiling() or not all(map(_is_plain, modules)):
+        if (
+            not enabled()
+            or stack.training
+            or torch.compiler.is_compiling()
+            or not all(map(_is_unchanged, modules))
+        ):
             return None
         return cls(embed, stack)
 
     @property
-    def is_watched(self) -> bool:
+    def is_tapped(self) -> bool:
         return any(site.tap is not None for site in self._sites)
 
     def __call__(
@@ -135,40 +143,40 @@ class Brisk:
         last_B: Tensor,
         past: Sequence[Growing] | None,
         memory: Sequence[Static],
-        barred_B11K: Tensor | None,
+        memory_bias_B11K: Tensor | None,
     ) -> tuple[Tensor, tuple[Growing, ...]]:
         """The last layer's states, and every layer's keys and values."""
         x_BD = F.embedding(last_B, self._weight) * self._embed.scale
         if self._position is not None:
-            x_BD = x_BD + self._place(0 if past is None else past[0].k_BGKE.shape[2])
+            x_BD = x_BD + self._position_vector(0 if past is None else past[0].k_BGKE.shape[2])
         grown = []
         for i, layer in enumerate(self._layers):
-            x_BD, own = layer(x_BD, None if past is None else past[i], memory[i], barred_B11K)
+            x_BD, own = layer(x_BD, None if past is None else past[i], memory[i], memory_bias_B11K)
             grown.append(own)
         return (x_BD if self._norm is None else self._norm(x_BD)), tuple(grown)
 
-    def _place(self, position: int) -> Tensor:
+    def _position_vector(self, position: int) -> Tensor:
         if isinstance(self._position, Learned):
             return self._position.weight[position]
         assert self._position is not None
-        if self._places_TD is None or position >= len(self._places_TD):
-            wanted = torch.arange(max(PLACES, 2 * position), device=self._weight.device)
-            self._places_TD = self._position(wanted)
-        return self._places_TD[position]
+        if self._positions_TD is None or position >= len(self._positions_TD):
+            wanted = torch.arange(max(FIRST_POSITIONS, 2 * position), device=self._weight.device)
+            self._positions_TD = self._position(wanted)
+        return self._positions_TD[position]
 
 
-def barring(lengths_B: Tensor, n_keys: int, dtype: torch.dtype) -> Tensor | None:
+def padding_bias(lengths_B: Tensor, n_keys: int, dtype: torch.dtype) -> Tensor | None:
     """What is added to the scores of keys that are padding; None where no row has any."""
-    barred_BK = torch.arange(n_keys, device=lengths_B.device) >= lengths_B[:, None]
-    if not bool(barred_BK.any()):
+    padded_BK = torch.arange(n_keys, device=lengths_B.device) >= lengths_B[:, None]
+    if not bool(padded_BK.any()):
         return None
-    zeros = torch.zeros(barred_BK.shape, dtype=dtype, device=lengths_B.device)
-    return zeros.masked_fill_(barred_BK, -torch.inf)[:, None, None]
+    zeros = torch.zeros(padded_BK.shape, dtype=dtype, device=lengths_B.device)
+    return zeros.masked_fill_(padded_BK, -torch.inf)[:, None, None]
 
 
-def _is_plain(module: nn.Module) -> bool:
+def _is_unchanged(module: nn.Module) -> bool:
     """Whether it is what is written out here, and nothing else."""
-    if type(module) not in WRITTEN_OUT or "forward" in vars(module):
+    if type(module) not in FUSED_MODULES or "forward" in vars(module):
         return False
     if module._forward_hooks or module._forward_pre_hooks:
         return False

@@ -1,4 +1,4 @@
-"""One token after another, and never back: the likeliest each time (greedy), or one that is drawn.
+"""One token after another, and never back: the most_likely each time (greedy), or one that is drawn.
 
 Finished rows leave the batch.
 """
@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.decode.hypothesis import Hypothesis, normalised
 from regard.decode.listener import NOBODY, Listener, untold
 from regard.decode.rules import Rules
+from regard.decode.sampler import Sampler
 from regard.decode.stepper import S, Stepper
 from regard.decode.top import top
 
@@ -20,23 +21,53 @@ Choose = Callable[[Tensor, Sequence[int]], Tensor]
 """(log_prob_BV, the sources of these rows) → the next token of each."""
 
 
-def likeliest(log_prob_BV: Tensor, sources: Sequence[int]) -> Tensor:
+def most_likely(log_prob_BV: Tensor, sources: Sequence[int]) -> Tensor:
     return top(log_prob_BV, 1)[1].squeeze(1)
 
 
-@torch.inference_mode()
-def walk(
+def greedy(
     stepper: Stepper[S],
     state: S,
     rules: Rules,
     *,
     begin: int,
-    choose: Choose = likeliest,
     length_penalty: float = 1.0,
     device: torch.device = CPU,
     listener: Listener = NOBODY,
 ) -> list[Hypothesis]:
-    """One hypothesis per source; its scores are not numbers where none are wanted."""
+    """One hypothesis per source, of the most likely token at each step."""
+    shared = begin, length_penalty, device, listener
+    return _search(stepper, state, rules, most_likely, *shared)
+
+
+def sample(
+    stepper: Stepper[S],
+    state: S,
+    rules: Rules,
+    *,
+    sampler: Sampler,
+    begin: int,
+    length_penalty: float = 1.0,
+    device: torch.device = CPU,
+    listener: Listener = NOBODY,
+) -> list[Hypothesis]:
+    """One hypothesis per source, of tokens drawn by the sampler."""
+    shared = begin, length_penalty, device, listener
+    return _search(stepper, state, rules, sampler, *shared)
+
+
+@torch.inference_mode()
+def _search(
+    stepper: Stepper[S],
+    state: S,
+    rules: Rules,
+    choose: Choose,
+    begin: int,
+    length_penalty: float,
+    device: torch.device,
+    listener: Listener,
+) -> list[Hypothesis]:
+    """Extends each hypothesis by one chosen token at a time; unwanted scores are NaN."""
     n_sources = len(rules.limits)
     steps: list[list[float]] = [[] for _ in range(n_sources)]
     answers: dict[int, Hypothesis] = {}

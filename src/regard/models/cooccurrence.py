@@ -27,25 +27,25 @@ BESIDES, ROUNDS = 32, 4
 """Singular vectors that are looked for beyond those needed, and how often they are refined."""
 
 
-def counted_vectors(pieces: Ints, ends: Ints, n_pieces: int, d_model: int, *, window: int = WINDOW) -> Tensor:
+def ppmi_vectors(pieces: Ints, ends: Ints, n_pieces: int, d_model: int, *, window: int = WINDOW) -> Tensor:
     """vectors_VD of texts that lie one after another and end at `ends`, as long on average as those that an
     `Embed` begins with; zeros for a piece that never stands beside another.
     """
-    surprise_VC = _surprise(near(pieces, ends, n_pieces, window))
-    n_found = min(d_model + BESIDES, *surprise_VC.shape)
+    ppmi_VC = _ppmi(cooccurrences(pieces, ends, n_pieces, window))
+    n_found = min(d_model + BESIDES, *ppmi_VC.shape)
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
-        left_VN, values_N, _ = torch.svd_lowrank(surprise_VC, n_found, ROUNDS)
+        left_VN, values_N, _ = torch.svd_lowrank(ppmi_VC, n_found, ROUNDS)
     n = min(d_model, n_found)
     vectors_VD = torch.zeros(n_pieces, d_model)
     vectors_VD[:, :n] = left_VN[:, :n] * values_N[:n].sqrt()
-    told_V = surprise_VC.any(1)
+    told_V = ppmi_VC.any(1)
     vectors_VD[~told_V] = 0
     return vectors_VD * (told_V.sum() / vectors_VD.square().sum()).sqrt().nan_to_num(0)
 
 
-def near(pieces: Ints, ends: Ints, n_pieces: int, window: int) -> Tensor:
-    """near_VC: how often each piece has each common one, by frequency, within the window to either side, in
+def cooccurrences(pieces: Ints, ends: Ints, n_pieces: int, window: int) -> Tensor:
+    """count_VC: how often each piece has each common one, by frequency, within the window to either side, in
     the same text.
     """
     parts = _parts(len(pieces))
@@ -55,7 +55,7 @@ def near(pieces: Ints, ends: Ints, n_pieces: int, window: int) -> Tensor:
     common = np.argsort(-often_V, kind="stable")[: max(1, ROOM // n_pieces)]
     place_V = np.full(n_pieces, -1)
     place_V[common] = np.arange(len(common))
-    near_N = torch.zeros(n_pieces * len(common))
+    count_N = torch.zeros(n_pieces * len(common))
     for part in parts:
         own = pieces[part].astype(np.int64)
         text = np.searchsorted(ends, np.arange(part.start, part.stop), side="right")
@@ -65,8 +65,8 @@ def near(pieces: Ints, ends: Ints, n_pieces: int, window: int) -> Tensor:
             for piece, beside in ((left, place_V[right]), (right, place_V[left])):
                 told = beside >= 0
                 at = torch.from_numpy(piece[told] * len(common) + beside[told])
-                near_N.index_add_(0, at, torch.ones(len(at)))
-    return near_N.view(n_pieces, -1)
+                count_N.index_add_(0, at, torch.ones(len(at)))
+    return count_N.view(n_pieces, -1)
 
 
 def _parts(n: int) -> list[slice]:
@@ -76,11 +76,11 @@ def _parts(n: int) -> list[slice]:
     return [slice(int(start), min(int(start) + CHUNK, n)) for start in starts]
 
 
-def _surprise(near_VC: Tensor) -> Tensor:
+def _ppmi(count_VC: Tensor) -> Tensor:
     """log of how much oftener than by chance, 0 where it is not; in place of the counts."""
-    of_piece_V1 = near_VC.sum(1, keepdim=True)
-    of_common_1C = near_VC.sum(0, keepdim=True) ** SMOOTHING
-    near_VC *= of_common_1C.sum()
-    near_VC /= of_piece_V1.clamp_min_(1)
-    near_VC /= of_common_1C.clamp_min_(1)
-    return near_VC.log_().clamp_min_(0)
+    of_piece_V1 = count_VC.sum(1, keepdim=True)
+    of_common_1C = count_VC.sum(0, keepdim=True) ** SMOOTHING
+    count_VC *= of_common_1C.sum()
+    count_VC /= of_piece_V1.clamp_min_(1)
+    count_VC /= of_common_1C.clamp_min_(1)
+    return count_VC.log_().clamp_min_(0)
