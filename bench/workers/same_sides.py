@@ -159,25 +159,21 @@ class Old:
         return [line for line in lines if not line.startswith(("memory", "time"))]
 
     def explain(self, trained: Any, asked: Any) -> dict[str, Any]:
-        """Maps (title, axes, what it holds, weights), the output, the trust, the title of the main map."""
+        """Maps, the place of the main one among them, the output, the trust: its sentences and its score."""
         found = trained.explain(asked)
         maps = [
             {
                 "title": one.title,
-                "holds": one.holds,
-                "rows": [one.rows.name, *one.rows.labels],
-                "columns": [one.columns.name, *one.columns.labels],
+                "kinds": [one.holds, one.rows.name, one.columns.name],
+                "rows": one.rows.labels,
+                "columns": one.columns.labels,
                 "weights": one.weights_HQK,
             }
             for one in found.maps
         ]
-        trust = found.trust and [found.trust.sentence, found.trust.score, found.trust.in_chinese]
-        return {
-            "maps": maps,
-            "output": found.output,
-            "trust": trust,
-            "main": found.map(found.main).title,
-        }
+        trust = found.trust and [[found.trust.sentence, found.trust.in_chinese], found.trust.score]
+        main = [one.site for one in found.maps].index(found.main)
+        return {"maps": maps, "output": found.output, "trust": trust, "main": main}
 
     def tensors(self, trained: Any) -> dict[str, Any]:
         """The model's weights."""
