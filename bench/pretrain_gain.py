@@ -95,7 +95,7 @@ def random_encoder(options: argparse.Namespace, seed: int) -> Path:
         return folder
     found = read_encoder(options.run)
     torch.manual_seed(seed)
-    fresh = found.config.build(len(found.tokenizer)).state_dict()
+    fresh = found.config.build({"vocab": len(found.tokenizer)}).state_dict()
     replace(found, tensors={f"{PREFIX}{name}": tensor for name, tensor in fresh.items()}).save(folder)
     return folder
 

@@ -24,8 +24,8 @@ from regard.models import (
     TaggerConfig,
     TransformerConfig,
 )
-from regard.models.bert import PRESETS as BERT_PRESETS
-from regard.models.classifier import RNNEncoderConfig, TransformerEncoderConfig, WordsEncoderConfig
+from regard.models.encoders import RNNEncoderConfig, TransformerEncoderConfig, WordsEncoderConfig
+from regard.models.encoders.bert import PRESETS as BERT_PRESETS
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe

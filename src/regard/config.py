@@ -1,10 +1,11 @@
 """What every configuration is: frozen, strict, and written beside the class it configures."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
 LARGEST = 2**31 - 1
 
@@ -20,6 +21,61 @@ class Config(BaseModel):
         if isinstance(value, int) and abs(value) > LARGEST:
             raise ValueError(f"{str(value)[:12]}… is too large; the limit is {LARGEST}")
         return value
+
+
+class Choice:
+    """Marks a setting whose `kind` chooses its class from a table, looked up when a recipe is read.
+
+    Its faults have the types and places that those of pydantic's own unions have.
+    """
+
+    def __init__(
+        self, entries: Mapping[str, Any], config: Callable[[Any], type[Config]] = lambda entry: entry
+    ) -> None:
+        """Takes the table, and how to get from an entry of it to the class of its settings."""
+        self.entries, self.config = entries, config
+
+    @property
+    def table(self) -> dict[str, type[Config]]:
+        return {kind: self.config(entry) for kind, entry in self.entries.items()}
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(_written, info_arg=True)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=written)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"type": "object"}
+
+    def read(self, value: Any) -> Config:
+        if isinstance(value, tuple(self.table.values())):
+            assert isinstance(value, Config)
+            return value
+        if not isinstance(value, Mapping):
+            raise PydanticKnownError("dict_type")
+        if "kind" not in value:
+            raise PydanticKnownError("union_tag_not_found", {"discriminator": "kind"})
+        kind = value["kind"]
+        if not isinstance(kind, str) or kind not in self.table:
+            tags = ", ".join(map(repr, self.table))
+            raise PydanticKnownError(
+                "union_tag_invalid", {"discriminator": "kind", "tag": str(kind), "expected_tags": tags}
+            )
+        try:
+            return self.table[kind].model_validate(value)
+        except ValidationError as error:
+            faults = [_below(kind, fault) for fault in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(error.title, faults) from None
+
+
+def _below(kind: str, fault: ErrorDetails) -> InitErrorDetails:
+    """The fault as pydantic tells one of a union's member: with its kind in the place."""
+    return InitErrorDetails(
+        type=fault["type"], loc=(kind, *fault["loc"]), input=fault["input"], ctx=fault.get("ctx", {})
+    )
+
+
+def _written(value: Config, info: Any) -> dict[str, Any]:
+    return value.model_dump(mode=info.mode)
 
 
 def said(message: str) -> str:

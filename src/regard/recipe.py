@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from regard.config import Config, said
+from regard.config import Choice, Config, said
 from regard.errors import RecipeError, did_you_mean, shown
+from regard.fields import FIELDS
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
 from regard.files.read import first_cells
 from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
+from regard.models.encoders import ENCODERS
 from regard.models.meta import max_tokens
 from regard.tasks import TASKS, TaskConfig
 from regard.training.config import TrainConfig
@@ -115,13 +118,25 @@ class Recipe(Config):
                 f"max_positions leaves room for {most - 1} pieces and task.max_length {asked} {needed}; "
                 "raise the one or lower the other (learned positions end there)"
             )
+        self._encoder_fits()
         self._layers_fit()
         self._can_copy()
-        roles = TASKS[self.task.kind].roles
+        roles = self.task.roles
         for role in self.data.columns:
             if role not in roles:
                 raise ValueError(f"data.columns.{role}: unknown{did_you_mean(role, roles)}")
         return self
+
+    def _encoder_fits(self) -> None:
+        """Whether the encoder reads the kind of input that the task has."""
+        fields = {FIELDS[one.kind].reads for role, one in self.task.fields.items()} - {""} or {"tokens"}
+        reads = self.model.encoder.reads if isinstance(self.model, EncodingConfig) else "tokens"
+        for needed in fields - {reads}:
+            fitting = [kind for kind, encoder in ENCODERS.items() if encoder.reads == needed]
+            raise ValueError(
+                f"model.encoder: {getattr(self.model, 'encoder', self.model).kind} reads {reads}, but the "
+                f"input of the task is {needed}; use {' or '.join(fitting) or 'another task'}"
+            )
 
     def _layers_fit(self) -> None:
         """What is said about layers is about layers that are there."""
@@ -190,6 +205,9 @@ class Recipe(Config):
 
     @classmethod
     def parse(cls, given: dict[str, Any], where: str = "recipe") -> Self:
+        if isinstance(given.get("task"), dict) and "fields" in given:
+            task = given["task"] | {"fields": given["fields"]}
+            given = {name: table for name, table in given.items() if name != "fields"} | {"task": task}
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -197,7 +215,7 @@ class Recipe(Config):
 
     def columns(self) -> dict[str, Column | None]:
         """Every role of the task, with its column where one is given."""
-        return {role: self.data.columns.get(role) for role in TASKS[self.task.kind].roles}
+        return {role: self.data.columns.get(role) for role in self.task.roles}
 
 
 def _override(given: dict[str, Any], override: str) -> None:
@@ -265,8 +283,14 @@ def _path(root: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[
         owner = branches[0] if branches else None
         path.append(str(part))
         field = owner.model_fields.get(str(part)) if owner is not None else None
-        branches = _models_in(field.annotation) if field is not None else []
+        branches = _branches(field) if field is not None else []
     return path, owner
+
+
+def _branches(field: FieldInfo) -> list[type[BaseModel]]:
+    """The classes that a setting may be of."""
+    choices = [part for part in field.metadata if isinstance(part, Choice)]
+    return [*choices[0].table.values()] if choices else _models_in(field.annotation)
 
 
 def _kind(model: type[BaseModel]) -> object:

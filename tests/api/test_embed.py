@@ -50,7 +50,7 @@ def test_a_run_embeds_with_its_own_encoder(tmp_path: Path) -> None:
     (example,) = trained.task.encode([regard.files.row.Row({"text": "amber birch"}, "x", 1)])
     batch = trained.task.collate([example])
     with torch.no_grad():
-        states_1TD = trained.model.encoder(batch.tokens_BT, batch.lengths_B)
+        states_1TD = trained.model.encoder(batch.inputs).states_RTD
     np.testing.assert_allclose(found[0], F.normalize(states_1TD[0].mean(0), dim=0).numpy(), atol=1e-6)
 
 
@@ -60,8 +60,11 @@ def test_texts_are_a_list(tmp_path: Path) -> None:
     assert embedder([]).shape == (0, 14)
     with pytest.raises(DataError, match="give a list of texts, not one"):
         embedder("amber")
-    for wrong in (None, 5, [None], b"x", ["amber", 3.0]):
-        with pytest.raises(DataError, match="texts must be strings"):
+    for wrong in (None, 5):
+        with pytest.raises(DataError, match=f"{wrong}: texts must be strings"):
+            embedder(wrong)
+    for wrong, place in (([None], 1), (b"x", 1), (["amber", 3.0], 2)):
+        with pytest.raises(DataError, match=f"input {place}: the text must be a string"):
             embedder(wrong)
 
 

@@ -405,7 +405,7 @@ def test_two_models_are_compared_row_by_row(translator: Trained, labeller: Train
     (path,) = planted(tmp_path, 31, "test")
     other = untrained(classifier("words"))
     rows = [line.rsplit(",", 1) for line in Path(path).read_text("utf-8").splitlines()[1:]]
-    other.task.labels = labeller.task.labels
+    other.task.label = replace(other.task.label, names=labeller.task.labels)
     one, two = labeller.evaluate(path), other.evaluate(path)
     for found, model in ((one, labeller), (two, other)):
         assert found.tally.predicted == [model.predict(text).text for text, _ in rows]

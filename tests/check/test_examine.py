@@ -287,13 +287,13 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     rows = [Row({"text": text, "label": label}, "f", 1) for label in "xy"]
     classify = Classify.fit(ClassifyConfig.model_validate(settings), rows)
     (pieces,) = cut(KINDS["classify"], classify, {"train": rows})
-    n_kept = len(classify.encode(rows)[0].tokens) - 1
+    n_kept = len(classify.encode(rows)[0].arrays["ids"]) - 1
     assert (pieces.lengths["text"][0] > 8) == (n_kept < n_words)
     rows = [Row({"text": text[:-2], "second": "a", "label": label}, "f", 1) for label in "xy"]
     pair = ClassifyPair.fit(ClassifyPairConfig.model_validate(settings), rows)
     kind = KINDS["classify_pair"]
     told = [one.kind for one in examine_pieces(cut(kind, pair, {"train": rows}), kind, pair.config, None)]
-    assert ("too-long" in told) == pair.encode(rows)[0].cut
+    assert ("too-long" in told) == pair.encode(rows)[0].notes["cut"]
 
 
 @pytest.mark.parametrize("lengths", [[0], [1, 2, 3], list(range(1000)), [5] * 99 + [100_000]])

@@ -17,7 +17,7 @@ from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import resolve
-from regard.models.classifier import WordsEncoderConfig
+from regard.models.encoders import WordsEncoderConfig
 from regard.runs.prepare import prepare
 from regard.training.events import Step
 from served import served

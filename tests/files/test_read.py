@@ -332,8 +332,8 @@ def test_labels_of_a_list_may_hold_anything(tmp_path: Path) -> None:
     file = write(tmp_path, "a.jsonl", '{"text": "a", "label": ["a;b", " ;c", "a;b"]}\n')
     field = Labels(";")
     (row,) = read_rows([file], LABELLED, base=tmp_path, fields={"label": field})
-    assert field.parse(row.cells["label"]) == ("a;b", ";c")
-    assert field.parse("b; a;;b") == ("b", "a")
+    assert field.split(row.cells["label"]) == ("a;b", ";c")
+    assert field.split("b; a;;b") == ("b", "a")
 
 
 def test_a_tag_in_a_list_is_not_empty(tmp_path: Path) -> None:
@@ -569,9 +569,9 @@ def test_what_is_asked_becomes_rows() -> None:
 @pytest.mark.parametrize(
     ("asked", "roles", "said"),
     [
-        (7, ("text",), "7: texts must be strings"),
-        ("q", ("question", "context"), 'input 1: question and context are needed, as in {"question": "…", '),
-        ({"question": "q"}, ("question", "context"), "input 1: question and context are needed"),
+        (7, ("text",), "input 1: the text must be a string, not 7"),
+        ("q", ("question", "context"), 'input 1: give question and context, as in {"question": "…", '),
+        ({"question": "q"}, ("question", "context"), "input 1: give question and context"),
         ({"question": "q", "context": 3}, ("question", "context"), "input 1: the context must be a string"),
         (
             {"question": "q", "context": "a\udc00"},

@@ -98,7 +98,7 @@ def _tags(words: list[str]) -> list[str]:
 
 
 def asked(kind: str, n: int = 24) -> list[Asked]:
-    first, *others = TASKS[kind].inputs
+    first, *others = TASKS[kind].settings().inputs
     fields = [row.cells for row in rows(kind, n)]
     return [{role: own[role] for role in (first, *others)} if others else own[first] for own in fields]
 
@@ -119,7 +119,7 @@ def reader(kind: str, config: Any, *, berts: bool = False) -> Any:
     learnt_from, task = rows(kind), cast(Any, TASKS[kind])
     given = TypeAdapter(TaskConfig).validate_python({"kind": kind, "tokenizer": TOKENIZER} | SHORT[kind])
     words = TokenizerConfig.model_validate({"kind": "wordpiece", "vocab_size": 80, "min_frequency": 1})
-    texts = [text for row in learnt_from for role, text in row.cells.items() if role in task.inputs]
+    texts = [text for row in learnt_from for role, text in row.cells.items() if role in given.inputs]
     own = (Tokenizer.train_berts(words, texts),) if berts else ()
     fitted = task.fit(given, learnt_from, *own)
     return fitted, taught(config, fitted, learnt_from)

@@ -19,6 +19,7 @@ from regard.interop import bert, hf_bert
 from regard.interop.encoder import read_encoder
 from regard.interop.export import export
 from regard.interop.importing import import_folder
+from regard.layers.inputs import tokens
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 from tiny import classifier
 
@@ -35,9 +36,8 @@ def their_batch(folder: Path, asked: list[str] | list[tuple[str, str]]) -> dict[
 def states(folder: Path, given: dict[str, Any]) -> torch.Tensor:
     lengths_B = given["attention_mask"].sum(-1)
     with torch.no_grad():
-        found: torch.Tensor = read_encoder(folder).build()(
-            given["input_ids"], lengths_B, given["token_type_ids"]
-        )
+        encoded = read_encoder(folder).build()(tokens(given["input_ids"], lengths_B, given["token_type_ids"]))
+    found: torch.Tensor = encoded.states_RTD
     return found
 
 

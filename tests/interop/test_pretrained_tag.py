@@ -9,6 +9,7 @@ import torch
 import regard
 from berts import PIECES, fine_tuning, their_tokenizer, written
 from regard.errors import RecipeError
+from regard.fields.axis import ended
 from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.models import Tagger, TaggerConfig
@@ -76,13 +77,14 @@ def test_a_mark_is_never_made_unknown(tmp_path: Path) -> None:
     written(tmp_path / "bert")
     task = task_of(tmp_path / "bert")
     batch = task.collate(task.encode([Row({"text": "amber birch"}, "x", 1)]))
+    axis = ended("text", ("[CLS]", "amber", "birch", "[SEP]"))
     amber, birch = (PIECES.index(word) for word in ("amber", "birch"))
-    assert task.leave_out(batch, range(3)).tokens_RT.tolist() == [
+    assert task.leave_out(batch, axis, range(3)).tokens_RT.tolist() == [
         [CLS, amber, birch, SEP],
         [CLS, UNK, birch, SEP],
         [CLS, amber, UNK, SEP],
     ]
-    assert task.leave_out(batch, range(2, 3)).tokens_RT.tolist() == [[CLS, amber, UNK, SEP]]
+    assert task.leave_out(batch, axis, range(2, 3)).tokens_RT.tolist() == [[CLS, amber, UNK, SEP]]
 
 
 @pytest.mark.parametrize("freeze", [None, 0, 1])

@@ -15,6 +15,7 @@ from regard.attention import Trace, sites, tapped
 from regard.decode import Rules, Sampler, beam, greedy, sample
 from regard.layers.dropout import Dropout
 from regard.layers.heads import smoothed_cross_entropy
+from regard.layers.inputs import tokens
 from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,
@@ -180,7 +181,7 @@ def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
         likely_BNC = model.marginals(model.scores(*given.texts, at_BN), keep_BN)
         return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - at_BN.shape[1]))
     if isinstance(config, ClassifierConfig | RelaterConfig):
-        return model(*given.texts)
+        return model(tokens(*given.texts))
     if isinstance(config, BertPretrainingConfig):
         return torch.cat(model(*hidden(given)), dim=1)
     if isinstance(config, GPTConfig):
@@ -204,7 +205,7 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
         return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
     if isinstance(config, ClassifierConfig | RelaterConfig):
         return nn.functional.cross_entropy(
-            model(*given.texts), given.target_BT[:, 0] % DIMS.target["classes"]
+            model(tokens(*given.texts)), given.target_BT[:, 0] % DIMS.target["classes"]
         )
     if isinstance(config, BertPretrainingConfig):
         (loss, _), scores_B2 = model(*hidden(given), smoothed_cross_entropy(given.source_BK[:, 0], 0.0))
@@ -356,7 +357,7 @@ class Vocabulary:
 @pytest.fixture
 def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.tasks.seq2seq.Tokenizer", Vocabulary)
-    monkeypatch.setattr("regard.tasks.classify.Tokenizer", Vocabulary)
+    monkeypatch.setattr("regard.fields.text.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.tag.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.language_model.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.answer.Tokenizer", Vocabulary)
@@ -370,9 +371,11 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, widths: Widths, tmp_pat
     task: Any
     labels = [f"label {i}" for i in range(widths.target.get("classes", 0))]
     if isinstance(config, ClassifierConfig):
-        task = Classify(ClassifyConfig(max_length=12), source, labels)
+        task = Classify.of_vocabulary(ClassifyConfig(max_length=12), source, labels)
     elif isinstance(config, RelaterConfig):
-        task = Relation(RelationConfig(max_length=12), Vocabulary(widths.input["vocab"] - N_MARKS), labels)
+        task = Relation.of_vocabulary(
+            RelationConfig(max_length=12), Vocabulary(widths.input["vocab"] - N_MARKS), labels
+        )
     elif isinstance(config, TaggerConfig):
         task = Tag(TagConfig(max_length=12), source, widths.target["tags"], "signs")
     elif isinstance(config, AnswererConfig):

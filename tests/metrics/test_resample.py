@@ -13,7 +13,7 @@ from sacrebleu.significance import PairedTest
 
 from regard.metrics import resample
 from regard.metrics.resample import DRAWS, Weighable, differences, intervals, plainly
-from regard.tasks.labelled import LabelTally
+from regard.tasks.classify import LabelTally
 from regard.tasks.stretch import BlockTally
 from regard.tasks.tagged import TagTally
 from regard.tasks.translate import TextTally

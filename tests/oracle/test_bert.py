@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from transformers import BertConfig as TheirConfig
 from transformers import BertForSequenceClassification, BertForTokenClassification, BertModel
 
+from regard.layers.inputs import tokens
 from regard.models import Bert, BertConfig, Classifier, ClassifierConfig, Tagger, TaggerConfig, Widths
 
 V = 23
@@ -58,10 +59,12 @@ PARTS = {
 
 
 def test_which_text_is_which_is_passed_over_where_there_is_one_segment() -> None:
-    bert = BertConfig(**SHAPES["one layer"] | {"n_segments": 1}).build(V).eval()
+    bert = BertConfig(**SHAPES["one layer"] | {"n_segments": 1}).build({"vocab": V}).eval()
     tokens_BT, lengths_B = torch.randint(V, (3, 7)), torch.tensor([7, 5, 6])
     segments_BT = (torch.arange(7) > 2).long().expand(3, 7)
-    torch.testing.assert_close(bert(tokens_BT, lengths_B, segments_BT), bert(tokens_BT, lengths_B))
+    torch.testing.assert_close(
+        *(bert(tokens(tokens_BT, lengths_B, each)).states_RTD for each in (segments_BT, None))
+    )
 
 
 def shared(bert: Bert, other: BertModel) -> list[tuple[Tensor, Tensor]]:
@@ -96,14 +99,14 @@ def given(config: BertConfig) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_states_and_gradients_equal_transformers(shape: dict[str, Any]) -> None:
     config = BertConfig(**shape, dropout=0.0)
-    ours, other = config.build(V), BertModel(theirs(config), add_pooling_layer=False)
+    ours, other = config.build({"vocab": V}), BertModel(theirs(config), add_pooling_layer=False)
     pairs = shared(ours, other)
     assert {id(mine) for mine, _ in pairs} == {id(parameter) for parameter in ours.parameters()}
     assert {id(their) for _, their in pairs} == {id(parameter) for parameter in other.parameters()}
     copied(pairs)
     tokens_BT, lengths_B, keep_BT, segments_BT = given(config)
     for segments in (segments_BT, None):
-        found = ours(tokens_BT, lengths_B, segments)[keep_BT]
+        found = ours(tokens(tokens_BT, lengths_B, segments)).states_RTD[keep_BT]
         expected = other(tokens_BT, keep_BT.long(), segments).last_hidden_state[keep_BT]
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
     found.pow(3).mean().backward()
@@ -126,7 +129,7 @@ def test_a_classifier_equals_transformers(shape: dict[str, Any]) -> None:
     copied([(getattr(a, kind), getattr(b, kind)) for a, b in heads for kind in ("weight", "bias")])
     tokens_BT, lengths_B, keep_BT, segments_BT = given(encoder)
     with torch.no_grad():
-        found = ours.eval()(tokens_BT, lengths_B, segments_BT)
+        found = ours.eval()(tokens(tokens_BT, lengths_B, segments_BT))
         expected = other(tokens_BT, keep_BT.long(), segments_BT).logits
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
@@ -154,7 +157,7 @@ def test_a_tagger_equals_transformers(shape: dict[str, Any]) -> None:
 def test_presets_are_the_papers() -> None:
     """BERT-base has 110 M parameters with 30,522 pieces, the pooler's 0.6 M included."""
     with torch.device("meta"):
-        model = BertConfig(preset="base").build(30_522)
+        model = BertConfig(preset="base").build({"vocab": 30_522})
     n_parameters = sum(parameter.numel() for parameter in model.parameters()) + 768 * 769
     assert n_parameters == 109_482_240, "as transformers counts its own"
     tiny = BertConfig(preset="tiny", n_layers=5)

@@ -13,6 +13,7 @@ from regard.layers.block import Block
 from regard.layers.heads import smoothed_cross_entropy
 from regard.layers.stack import Stack
 from regard.models import Transformer, TransformerConfig
+from regard.models.widths import Widths
 from tiny import DIMS, Inputs, inputs, stirred, transformer
 
 Shared = Iterator[tuple[list[Tensor], Tensor]]
@@ -149,7 +150,9 @@ def test_presets_are_the_papers() -> None:
     """Table 3 of the paper: base has 65 M parameters and big 213 M, with a vocabulary of about 37,000."""
     for preset, millions in (("base", 65), ("big", 213)):
         with torch.device("meta"):
-            model = TransformerConfig(preset=preset).build(type(DIMS)(37_000, 37_000, shared=True))
+            model = TransformerConfig(preset=preset).build(
+                Widths({"vocab": 37_000}, {"vocab": 37_000}, shared=True)
+            )
         assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.04)
     tiny = TransformerConfig(preset="tiny", d_ff=300)
     assert (tiny.d_model, tiny.n_heads, tiny.n_encoder_layers, tiny.n_decoder_layers) == (128, 4, 4, 4)

@@ -105,7 +105,7 @@ def test_a_classifier_has_one_too(tmp_path: Path) -> None:
     regard.train(recipe, quiet=True)
     history = History.read(Path(recipe.run))
     assert history.metric == "accuracy"
-    assert history.unit == "texts"
+    assert history.unit == "examples"
     assert history.samples[0][0]["expected"] in ("yes", "no")
 
 

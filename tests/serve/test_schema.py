@@ -20,6 +20,7 @@ OPERATIONS = {
     "/v1/translate": "POST",
     "/v1/summarize": "POST",
     "/v1/reply": "POST",
+    "/v1/ask": "POST",
     "/v1/classify": "POST",
     "/v1/classify_pair": "POST",
     "/v1/multilabel": "POST",

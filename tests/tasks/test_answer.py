@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.explain.replay import explain
+from regard.fields.axis import Axis
 from regard.files.row import Row, rows_of
 from regard.tasks import Answer, AnswerConfig
 from regard.tasks.answered import AnswerTally
@@ -227,7 +228,7 @@ def test_making_a_piece_unknown_is_what_is_measured(task: Answer) -> None:
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))
         batch = task.force(example, answer)
-        told = task.replay(model, task.leave_out(batch, range(3, 5)))
+        told = task.replay(model, task.leave_out(batch, Axis("text", ()), range(3, 5)))
         tokens_RT = batch.tokens_RT.repeat(2, 1)
         tokens_RT[0, 4] = tokens_RT[1, 5] = task.tokenizer.marks.unknown
         scores = model(tokens_RT, batch.lengths_R.repeat(2), batch.segments_RT.repeat(2, 1))

@@ -11,7 +11,7 @@ from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import Row
 from regard.models import Widths
 from regard.tasks import Classify, ClassifyConfig
-from regard.tasks.labelled import LabelTally
+from regard.tasks.classify import LabelTally
 from regard.tasks.task import evaluating
 from regard.text.tokenizer import EOS, PAD
 from tiny import classifier, stirred
@@ -47,14 +47,14 @@ def test_labels_are_sorted_so_that_row_order_does_not_matter(task: Classify) -> 
 
 def test_an_example_ends_and_knows_its_label(task: Classify) -> None:
     known, unknown = task.encode([row("a warm film", "good"), row("a warm film")])
-    assert known.tokens.tolist() == [*task.tokenizer.encode("a warm film").ids, EOS]
-    assert (known.label, unknown.label) == (1, -1)
+    assert known.arrays["ids"].tolist() == [*task.tokenizer.encode("a warm film").ids, EOS]
+    assert [example.arrays["label"].tolist() for example in (known, unknown)] == [[1], [-1]]
     assert task.size(known) == (4,)
 
 
 def test_long_texts_are_cut_and_empty_ones_not_learnt_from(task: Classify) -> None:
     long, empty = task.encode([row("film " * 50, "good"), row("", "good")])
-    assert len(long.tokens) == 7
+    assert len(long.arrays["ids"]) == 7
     assert task.usable(long)
     assert not task.usable(empty)
     assert task.size(empty) == (1,)
@@ -62,11 +62,11 @@ def test_long_texts_are_cut_and_empty_ones_not_learnt_from(task: Classify) -> No
 
 def test_a_batch_is_padded(task: Classify) -> None:
     batch = task.collate(task.encode([row("a", "bad"), row("a warm funny film", "good")]))
-    assert batch.tokens_BT.shape == (2, 5)
-    assert batch.lengths_B.tolist() == [2, 5]
-    assert batch.tokens_BT[0, 2:].tolist() == [PAD] * 3
+    assert batch.inputs["ids"].shape == (2, 5)
+    assert batch.inputs["lengths"].tolist() == [2, 5]
+    assert batch.inputs["ids"][0, 2:].tolist() == [PAD] * 3
     assert batch.labels_B.tolist() == [0, 1]
-    assert batch.counts == {"texts": 2}
+    assert batch.counts == {"examples": 2}
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -75,20 +75,20 @@ def test_the_loss_is_a_sum_over_texts(smoothing: float) -> None:
     model = stirred(classifier("rnn").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     loss = task.loss(model, batch)
-    logits_BC = model(batch.tokens_BT, batch.lengths_B)
+    logits_BC = model(batch.inputs)
     expected = F.cross_entropy(logits_BC, batch.labels_B, reduction="sum", label_smoothing=smoothing)
-    torch.testing.assert_close(loss.parts["texts"].sum, expected)
+    torch.testing.assert_close(loss.parts["examples"].sum, expected)
     torch.testing.assert_close(
-        loss.shown["texts"], F.cross_entropy(logits_BC, batch.labels_B, reduction="sum")
+        loss.shown["examples"], F.cross_entropy(logits_BC, batch.labels_B, reduction="sum")
     )
-    assert not loss.shown["texts"].requires_grad
+    assert not loss.shown["examples"].requires_grad
 
 
 def test_a_prediction_is_the_likeliest_label_with_all_probabilities(task: Classify) -> None:
     model = stirred(classifier("transformer").build(task.widths))
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     with evaluating(model):
-        probabilities_BC = model(batch.tokens_BT, batch.lengths_B).softmax(-1)
+        probabilities_BC = model(batch.inputs).softmax(-1)
         predictions = task.predict(model, batch)
     for found, expected in zip(predictions, probabilities_BC.tolist(), strict=True):
         assert list(found.probabilities) == ["bad", "good", "middling"]
@@ -106,11 +106,11 @@ def test_a_replay_tells_what_was_predicted(task: Classify) -> None:
         told_1T = task.replay(model, task.force(example, prediction))
     assert told_1T.shape == (1, 1)
     assert told_1T.exp().item() == pytest.approx(prediction.probability, rel=1e-5)
-    batch = task.leave_out(task.force(example, prediction), range(4))
-    a, _, funny, film, end = example.tokens.tolist()
-    assert batch.tokens_BT[1].tolist() == [a, funny, film, end, PAD]
-    assert batch.tokens_BT.shape == (4, 5)
-    assert batch.lengths_B.tolist() == [4] * 4
+    batch = task.leave_out(task.force(example, prediction), task.axis(example), range(4))
+    a, _, funny, film, end = example.arrays["ids"].tolist()
+    assert batch.inputs["ids"][1].tolist() == [a, funny, film, end, PAD]
+    assert batch.inputs["ids"].shape == (4, 5)
+    assert batch.inputs["lengths"].tolist() == [4] * 4
     assert batch.labels_B.tolist() == [prediction.index] * 4
 
 
@@ -129,7 +129,7 @@ def test_comes_back_from_disk(task: Classify, tmp_path: Path) -> None:
     loaded = Classify.load(task.config, tmp_path)
     assert loaded.labels == task.labels
     assert loaded.widths == task.widths
-    before, after = (one.encode([row("a warm film")])[0].tokens for one in (task, loaded))
+    before, after = (one.encode([row("a warm film")])[0].arrays["ids"] for one in (task, loaded))
     assert before.tolist() == after.tolist()
 
 
@@ -173,10 +173,10 @@ def test_class_weights(tmp_path: Path) -> None:
     assert task.weights_C.tolist() == pytest.approx([4 / 3 / 1, 4 / 3 / 2, 4 / 3 / 1])
     model = stirred(classifier("rnn").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
-    costs_B = F.cross_entropy(model(batch.tokens_BT, batch.lengths_B), batch.labels_B, reduction="none")
+    costs_B = F.cross_entropy(model(batch.inputs), batch.labels_B, reduction="none")
     loss = task.loss(model, batch)
-    torch.testing.assert_close(loss.parts["texts"].sum, (task.weights_C[batch.labels_B] * costs_B).sum())
-    torch.testing.assert_close(loss.shown["texts"], costs_B.detach().sum())
+    torch.testing.assert_close(loss.parts["examples"].sum, (task.weights_C[batch.labels_B] * costs_B).sum())
+    torch.testing.assert_close(loss.shown["examples"], costs_B.detach().sum())
     task.save(tmp_path)
     again = Classify.load(task.config, tmp_path)
     torch.testing.assert_close(again.weights_C, task.weights_C)

@@ -12,10 +12,10 @@ import torch
 
 import regard
 from berts import their_tokenizer, written
+from regard.fields.joined import shortened
 from regard.files.row import Row
 from regard.interop.importing import import_folder
 from regard.tasks import ClassifyPair, ClassifyPairConfig
-from regard.tasks.labelled import shortened
 from regard.tasks.task import evaluating
 from regard.text.tokenizer import EOS
 from tiny import classifier, stirred
@@ -37,8 +37,9 @@ def test_a_mark_stands_after_each_text() -> None:
     task = fitted()
     (example,) = task.encode([row(*LINES[0])])
     first, second = (task.tokenizer.encode(text).ids for text in LINES[0][:2])
-    assert example.tokens.tolist() == [*first, EOS, *second, EOS]
-    assert (example.second, example.label, example.cut) == (4, 0, False)
+    assert example.arrays["ids"].tolist() == [*first, EOS, *second, EOS]
+    assert (example.arrays["second"].tolist(), example.arrays["label"].tolist()) == ([4], [0])
+    assert not example.notes["cut"]
     assert " awake" in task.tokenizer.names, "the vocabulary is learnt from both"
 
 
@@ -81,8 +82,9 @@ def test_a_cache_keeps_where_the_second_begins() -> None:
     task = fitted()
     (example,) = task.encode([row(*LINES[1])])
     again = task.revive(example.row, task.keep(example))
-    assert (again.second, again.label) == (example.second, example.label)
-    assert np.array_equal(again.tokens, example.tokens)
+    assert again.arrays.keys() == example.arrays.keys() == {"ids", "second", "label"}
+    for name, array in example.arrays.items():
+        assert np.array_equal(again.arrays[name], array), name
 
 
 def test_a_bert_is_told_which_text_is_which() -> None:
@@ -90,12 +92,12 @@ def test_a_bert_is_told_which_text_is_which() -> None:
     model = stirred(classifier("bert").build(task.widths))
     examples = task.encode([row(*LINES[0]), row("a", "he is awake")])
     batch = task.collate(examples)
-    assert batch.segments_BT is not None
-    assert batch.segments_BT.tolist() == [[0] * 4 + [1] * 4, [0] * 2 + [1] * 4 + [0] * 2]
+    assert batch.inputs["segments"].tolist() == [[0] * 4 + [1] * 4, [0] * 2 + [1] * 4 + [0] * 2]
     with evaluating(model):
-        told_BC = task.logits(model, batch)
-        torch.testing.assert_close(told_BC, model(batch.tokens_BT, batch.lengths_B, batch.segments_BT))
-        assert not torch.allclose(told_BC, model(batch.tokens_BT, batch.lengths_B))
+        told_BC = torch.tensor([list(answer.probabilities.values()) for answer in task.predict(model, batch)])
+        torch.testing.assert_close(told_BC, model(batch.inputs).softmax(-1))
+        alone = {name: one for name, one in batch.inputs.items() if name != "segments"}
+        assert not torch.allclose(told_BC, model(alone).softmax(-1))
 
 
 def test_pairs_are_read_as_transformers_reads_them(tmp_path: Path) -> None:
@@ -103,18 +105,16 @@ def test_pairs_are_read_as_transformers_reads_them(tmp_path: Path) -> None:
     import_folder(tmp_path / "hf", tmp_path / "own")
     own = regard.load(tmp_path / "own", device="cpu")
     config = ClassifyPairConfig(max_length=own.task_config.max_length)
-    task = ClassifyPair(config, own.task.tokenizer, own.task.labels)
+    task = ClassifyPair.of_vocabulary(config, own.task.tokenizer, own.task.labels)
     texts = ("amber birch", "cedar amber amber delta"), ("amber " * 30, "birch"), ("cedar", "delta " * 30)
     for text, second in texts:
         given = their_tokenizer(tmp_path / "hf")(
             text, second, truncation="longest_first", max_length=31, return_tensors="pt"
         )
         batch = task.collate(task.encode([row(text, second)]))
-        assert batch.tokens_BT.tolist() == given["input_ids"].tolist()
+        assert batch.inputs["ids"].tolist() == given["input_ids"].tolist()
         with evaluating(own.model):
-            torch.testing.assert_close(
-                task.logits(own.model, batch), theirs(**given).logits, atol=1e-5, rtol=1e-5
-            )
+            torch.testing.assert_close(own.model(batch.inputs), theirs(**given).logits, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["rnn", "transformer", "words", "bert"])
@@ -126,12 +126,12 @@ def test_left_out_one_by_one(kind: str) -> None:
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))
         whole = task.force(example, answer)
-        left = task.leave_out(whole, range(7))
+        left = task.leave_out(whole, task.axis(example), range(7))
         told_KT = task.replay(model, left)
         for place in range(7):
-            second = 4 - (place < 4)
-            kept = replace(whole.examples[0], tokens=np.delete(example.tokens, place), second=second)
-            alone = whole if example.tokens[place] == EOS else task.collate([kept])
+            arrays = {"ids": np.delete(example.arrays["ids"], place), "second": np.array([4 - (place < 4)])}
+            kept = replace(whole.examples[0], arrays={**whole.examples[0].arrays, **arrays})
+            alone = whole if example.arrays["ids"][place] == EOS else task.collate([kept])
             torch.testing.assert_close(told_KT[place : place + 1], task.replay(model, alone))
 
 
@@ -140,7 +140,7 @@ def test_the_axis_names_both() -> None:
     model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a man sleeps", "he is awake he is awake awake")])
     (answer,) = task.predict(model, task.collate([example]))
-    shown = task.axes(example, answer).by_name["text"].labels
-    assert len(shown) == len(example.tokens)
+    shown = task.axes(example, answer).by_name["input"].labels
+    assert len(shown) == len(example.arrays["ids"])
     end = task.tokenizer.pieces([EOS])[0]
     assert shown == ("a", "man", "sleeps", end, "he", "is", "awake", "he", "is", end)

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from regard.api.trained import Evaluation
 from regard.errors import RecipeError
+from regard.fields.axis import Axis
 from regard.files.row import Row
 from regard.metrics.resample import intervals
 from regard.metrics.variety import distinct
@@ -111,7 +112,7 @@ def test_leaving_out_takes_away_each_piece_once(name: str, task: Dialogue) -> No
     model = stirred(MODELS[name].build(task.widths))
     (example,) = task.encode([row("amber birch\ncedar", "delta ember")])
     batch = task.collate([example])
-    left = task.leave_out(batch, range(4))
+    left = task.leave_out(batch, Axis("text", ()), range(4))
     without_birch = [token for place, token in enumerate(example.source.tolist()) if place != 1]
     assert left.source_BK[1].tolist() == without_birch
     with torch.no_grad():

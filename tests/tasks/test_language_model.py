@@ -14,6 +14,7 @@ from regard.decode import Hypothesis, contains
 from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
+from regard.fields.axis import Axis
 from regard.files.row import Row, rows_of
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
@@ -267,7 +268,7 @@ def test_leaving_a_piece_out_is_reading_the_text_without_it() -> None:
     text = [*example.tokens.tolist(), *found.ids]
     batch, first = task.force(example, found), len(example.tokens)
     with evaluating(model):
-        told_KT = task.replay(model, task.leave_out(batch, range(len(text) - 1)))
+        told_KT = task.replay(model, task.leave_out(batch, Axis("text", ()), range(len(text) - 1)))
         for left_out in range(len(text) - 1):
             for place in range(first, len(text)):
                 told = float(told_KT[left_out, place - first])

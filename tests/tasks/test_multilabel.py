@@ -13,7 +13,7 @@ from regard.fields.labels import Labels
 from regard.files.row import Row
 from regard.models import Widths
 from regard.tasks import Multilabel, MultilabelConfig
-from regard.tasks.multilabelled import LabelsTally
+from regard.tasks.multilabel import LabelsTally
 from regard.tasks.task import evaluating
 from tiny import classifier, stirred
 
@@ -53,23 +53,23 @@ def task() -> Multilabel:
     ],
 )
 def test_cells(cell: str, separator: str, found: tuple[str, ...]) -> None:
-    assert Labels(separator).parse(cell) == found
+    assert Labels(separator).split(cell) == found
 
 
 def test_a_batch_says_yes_or_no_to_each_label(task: Multilabel) -> None:
     assert task.labels == ("anger", "joy", "love", "sorrow")
     assert task.widths == Widths({"vocab": len(task.tokenizer)}, {"classes": 4})
     batch = task.collate(task.encode([row(*line) for line in LINES]))
-    assert batch.labels_BC.tolist() == [[0, 1, 1, 0], [1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
-    assert batch.counts == {"texts": 5}
+    assert batch.labels_B.tolist() == [[0, 1, 1, 0], [1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
+    assert batch.counts == {"examples": 5}
 
 
 def test_examples_come_back_from_arrays(task: Multilabel) -> None:
     rows = [row(*line, number) for number, line in enumerate(LINES)]
     kept = Examples.of(task, rows)
     for example, again in zip(task.encode(rows), (kept[i] for i in range(5)), strict=True):
-        assert again.tokens.tolist() == example.tokens.tolist()
-        assert again.labels.tolist() == example.labels.tolist()
+        assert again.arrays["ids"].tolist() == example.arrays["ids"].tolist()
+        assert again.arrays["labels"].tolist() == example.arrays["labels"].tolist()
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -78,13 +78,13 @@ def test_the_loss_is_a_sum_over_texts_and_labels(smoothing: float) -> None:
     model = stirred(classifier("rnn").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
     loss = task.loss(model, batch)
-    likely_BC, truth_BC = model(batch.tokens_BT, batch.lengths_B).sigmoid(), batch.labels_BC
+    likely_BC, truth_BC = model(batch.inputs).sigmoid(), batch.labels_B
     wanted_BC = truth_BC * (1 - smoothing) + (1 - truth_BC) * 0 + smoothing / 2
     learnt = -(wanted_BC * likely_BC.log() + (1 - wanted_BC) * (1 - likely_BC).log()).sum()
     plain = -(truth_BC * likely_BC.log() + (1 - truth_BC) * (1 - likely_BC).log()).sum()
-    torch.testing.assert_close(loss.parts["texts"].sum, learnt, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(loss.shown["texts"], plain.detach(), rtol=1e-4, atol=1e-4)
-    assert not loss.shown["texts"].requires_grad
+    torch.testing.assert_close(loss.parts["examples"].sum, learnt, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(loss.shown["examples"], plain.detach(), rtol=1e-4, atol=1e-4)
+    assert not loss.shown["examples"].requires_grad
 
 
 def test_balance_makes_yes_count_as_much_as_no() -> None:
@@ -93,11 +93,11 @@ def test_balance_makes_yes_count_as_much_as_no() -> None:
     assert task.weights_C.tolist() == pytest.approx([4 / 1, 3 / 2, 4 / 1, 3 / 2])
     model = stirred(classifier("words").build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES]))
-    logits_BC = model(batch.tokens_BT, batch.lengths_B)
-    weight_BC = torch.where(batch.labels_BC > 0, task.weights_C, torch.ones(4))
-    costs_BC = F.binary_cross_entropy_with_logits(logits_BC, batch.labels_BC, reduction="none")
-    torch.testing.assert_close(task.loss(model, batch).parts["texts"].sum, (weight_BC * costs_BC).sum())
-    torch.testing.assert_close(task.loss(model, batch).shown["texts"], costs_BC.detach().sum())
+    logits_BC = model(batch.inputs)
+    weight_BC = torch.where(batch.labels_B > 0, task.weights_C, torch.ones(4))
+    costs_BC = F.binary_cross_entropy_with_logits(logits_BC, batch.labels_B, reduction="none")
+    torch.testing.assert_close(task.loss(model, batch).parts["examples"].sum, (weight_BC * costs_BC).sum())
+    torch.testing.assert_close(task.loss(model, batch).shown["examples"], costs_BC.detach().sum())
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.8])
@@ -106,7 +106,7 @@ def test_an_answer_is_every_label_that_is_likely_enough(task: Multilabel, thresh
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     asked = task.searching(threshold=str(threshold))
     with evaluating(model):
-        likely_BC = model(batch.tokens_BT, batch.lengths_B).sigmoid()
+        likely_BC = model(batch.inputs).sigmoid()
         answers = asked.predict(model, batch)
     for answer, likely in zip(answers, likely_BC.tolist(), strict=True):
         given = tuple(label for label, p in zip(task.labels, likely, strict=True) if p >= threshold)
@@ -126,7 +126,8 @@ def test_a_replay_tells_the_answer_as_a_whole(task: Multilabel) -> None:
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))
         told_1T = task.replay(model, task.force(example, answer))
-        left_B1 = task.replay(model, task.leave_out(task.force(example, answer), range(4)))
+        left = task.leave_out(task.force(example, answer), task.axis(example), range(4))
+        left_B1 = task.replay(model, left)
         (shorter,) = task.encode([row("a warm film")])
         alone_11 = task.replay(model, task.force(shorter, answer))
     assert told_1T.exp().item() == pytest.approx(answer.probability, rel=1e-4)
@@ -173,5 +174,5 @@ def test_faults_are_said(task: Multilabel) -> None:
     for huge, said in ((10**400, "10{58}…"), (10**5000, "a number of thousands of digits")):
         with pytest.raises(RecipeError, match=f"threshold: {said} should be"):
             task.searching(threshold=huge)
-    with pytest.raises(RecipeError, match="beam: such a model has no such setting; it has threshold"):
+    with pytest.raises(RecipeError, match="beam: a classifier of several labels has one setting, threshold"):
         task.searching(beam=3)

@@ -12,6 +12,7 @@ from regard.errors import DataError, RecipeError
 from regard.files.row import Row
 from regard.interop.encoder import read_encoder
 from regard.interop.pretrained import initialize
+from regard.layers.inputs import tokens
 from regard.models import Relater, RelaterConfig, Widths
 from regard.models.relater import N_MARKS
 from regard.tasks import Relation, RelationConfig
@@ -46,8 +47,8 @@ def task() -> Relation:
 def spoken(task: Relation, text: str) -> str:
     """What its pieces stand for, marks of entities by their names."""
     (example,) = task.encode([row(text)])
-    names = dict(zip(range(task.first_mark, task.widths.input["vocab"]), MARKS, strict=True))
-    tokens = example.tokens.tolist()
+    names = dict(zip(range((task.widths.input["vocab"] - 4), task.widths.input["vocab"]), MARKS, strict=True))
+    tokens = example.arrays["ids"].tolist()
     return " ".join(names.get(token) or task.tokenizer.pieces([token])[0] for token in tokens)
 
 
@@ -57,8 +58,8 @@ def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:
     model: nn.Module = stirred(relater("rnn").build(task.widths))
     with evaluating(model):
         (prediction,) = task.predict(model, task.collate([example]))
-    shown = task.axes(example, prediction).by_name["text"].labels
-    assert len(shown) == len(example.tokens)
+    shown = task.axes(example, prediction).by_name["input"].labels
+    assert len(shown) == len(example.arrays["ids"])
     assert all(shown)
     assert shown[shown.index("</e1>") + 1] == "␣"
 
@@ -74,7 +75,7 @@ def test_marks_are_pieces_beyond_the_vocabulary(task: Relation) -> None:
 def test_pieces_are_those_of_the_text_without_marks(kind: str) -> None:
     task = fitted(tokenizer={"kind": kind, "vocab_size": 300, "min_frequency": 1}, max_length=100)
     (example,) = task.encode([row(LINES[0][0])])
-    kept = [token for token in example.tokens.tolist() if token < task.first_mark]
+    kept = [token for token in example.arrays["ids"].tolist() if token < (task.widths.input["vocab"] - 4)]
     assert kept == [*task.tokenizer.encode("the fog hides a heron").ids, EOS]
 
 
@@ -96,7 +97,7 @@ def test_of_a_long_text_what_is_near_the_entities_is_read(task: Relation) -> Non
     """Twelve pieces: four marks, the entities, then what is between them, then what is around."""
     text = "a a a a a the <e1>fog</e1> hides <e2>heron</e2> in river river river"
     assert spoken(task, text) == "a the <e1> fog </e1> hides <e2> heron </e2> in river river </s>"
-    assert task.encode([row(text)])[0].cut
+    assert task.encode([row(text)])[0].notes["cut"]
     far = "<e1>fog</e1> the a a a a a a a in <e2>heron</e2> river"
     assert spoken(task, far) == "<e1> fog </e1> the a a a a in <e2> heron </e2> </s>"
     long = f"<e1>{'fog ' * 9}</e1> hides <e2>{'heron ' * 9}</e2>"
@@ -109,7 +110,7 @@ def test_a_bert_reads_its_own_marks_around(tmp_path: Path) -> None:
     rows = [row(text, label) for text, label in LINES]
     task = Relation.fit(RelationConfig(), rows, tokenizer=tokenizer)
     (example,) = task.encode([row("<e1>amber</e1>, [SEP] <e2>unamber</e2>")])
-    tokens = example.tokens.tolist()
+    tokens = example.arrays["ids"].tolist()
     assert (tokens[0], tokens[-1]) == (PIECES.index("[CLS]"), PIECES.index("[SEP]"))
     assert tokens.count(PIECES.index("[SEP]")) == 1
     assert [token for token in tokens if token >= len(PIECES)] == [len(PIECES) + n for n in range(N_MARKS)]
@@ -124,18 +125,18 @@ def test_a_bert_with_marks_equals_transformers_with_added_tokens(tmp_path: Path)
     tokenizer.func.add_tokens(list(MARKS), special_tokens=True)
     other.resize_token_embeddings(task.widths.input["vocab"], mean_resizing=False)
     with torch.no_grad():
-        other.get_input_embeddings().weight[task.first_mark :] = model.encoder.embed.marks
+        other.get_input_embeddings().weight[(task.widths.input["vocab"] - 4) :] = model.encoder.embed.marks
         for text in ("<e1>Amber</e1> birch, <e2>unamber</e2>!", "x <e2>delta</e2> <e1>embers</e1>"):
             batch = task.collate(task.encode([row(text)]))
             given = tokenizer(text, return_tensors="pt")
-            assert batch.tokens_BT.tolist() == given["input_ids"].tolist()
-            states_BTD = model.encoder(batch.tokens_BT, batch.lengths_B)
+            assert batch.inputs["ids"].tolist() == given["input_ids"].tolist()
+            states_BTD = model.encoder(batch.inputs).states_RTD
             torch.testing.assert_close(states_BTD, other(**given).last_hidden_state, rtol=0, atol=1e-5)
 
 
 def by_hand(model: Relater, tokens_T: list[int], first_mark: int) -> Tensor:
     """One row alone, written out."""
-    states_TD = model.encoder(torch.tensor([tokens_T]), torch.tensor([len(tokens_T)]))[0]
+    states_TD = model.encoder(tokens(torch.tensor([tokens_T]), torch.tensor([len(tokens_T)]))).states_RTD[0]
     pooled_D = model.pooling(states_TD[None], torch.tensor([len(tokens_T)]))[0]
     read = [states_TD[tokens_T.index(first_mark)], states_TD[tokens_T.index(first_mark + 2)]]
     joined = torch.cat([pooled_D, *read]) if model.begins else pooled_D
@@ -150,44 +151,46 @@ def test_the_model_reads_where_entities_begin(task: Relation, kind: str, entitie
     assert isinstance(model, Relater)
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     with evaluating(model):
-        logits_BC = model(batch.tokens_BT, batch.lengths_B)
-        alone = [by_hand(model, example.tokens.tolist(), task.first_mark) for example in batch.examples]
+        logits_BC = model(batch.inputs)
+        alone = [
+            by_hand(model, example.arrays["ids"].tolist(), (task.widths.input["vocab"] - 4))
+            for example in batch.examples
+        ]
         torch.testing.assert_close(logits_BC, torch.stack(alone), rtol=1e-4, atol=1e-5)
-        filled = batch.tokens_BT.clone()
-        for place, length in enumerate(batch.lengths_B.tolist()):
-            filled[place, length:] = task.first_mark
-        torch.testing.assert_close(model(filled, batch.lengths_B), logits_BC)
+        filled = batch.inputs["ids"].clone()
+        for place, length in enumerate(batch.inputs["lengths"].tolist()):
+            filled[place, length:] = task.widths.input["vocab"] - 4
+        torch.testing.assert_close(model(tokens(filled, batch.inputs["lengths"])), logits_BC)
 
 
 def test_the_loss_is_a_sum_over_texts(task: Relation) -> None:
     model = stirred(relater("rnn").build(task.widths))
     examples = task.encode([row(*line) for line in LINES])
-    together = task.loss(model, task.collate(examples)).parts["texts"].sum
-    alone = [task.loss(model, task.collate([example])).parts["texts"].sum for example in examples]
+    together = task.loss(model, task.collate(examples)).parts["examples"].sum
+    alone = [task.loss(model, task.collate([example])).parts["examples"].sum for example in examples]
     torch.testing.assert_close(together, torch.stack(alone).sum())
 
 
 def test_leaving_out_leaves_the_marks(task: Relation) -> None:
     (example,) = task.encode([row("<e1>fog</e1> in <e2>river</e2>")])
     batch = task.collate([example])
-    tokens = example.tokens.tolist()
-    found = task.leave_out(batch, range(len(tokens) - 1))
-    for piece, (left, length) in enumerate(
-        zip(found.tokens_BT.tolist(), found.lengths_B.tolist(), strict=True)
-    ):
-        is_word = tokens[piece] < task.first_mark
+    tokens = example.arrays["ids"].tolist()
+    found = task.leave_out(batch, task.axis(example), range(len(tokens) - 1))
+    rows = zip(found.inputs["ids"].tolist(), found.inputs["lengths"].tolist(), strict=True)
+    for piece, (left, length) in enumerate(rows):
+        is_word = tokens[piece] < (task.widths.input["vocab"] - 4)
         assert left[:length] == (tokens[:piece] + tokens[piece + 1 :] if is_word else tokens)
     model: nn.Module = stirred(relater("rnn").build(task.widths))
     with evaluating(model):
         (prediction,) = task.predict(model, batch)
         forced = task.force(example, prediction)
         told = task.replay(model, forced)
-        assert task.replay(model, task.leave_out(forced, range(1)))[0] == pytest.approx(
+        assert task.replay(model, task.leave_out(forced, task.axis(example), range(1)))[0] == pytest.approx(
             told[0].item(), abs=1e-5
         )
         (picture,) = task.pictures(model, forced)
     axes = task.axes(example, prediction).by_name
-    assert axes["text"].labels == ("<e1>", "fog", "</e1>", "in", "<e2>", "river", "</e2>", "</s>")
+    assert axes["input"].labels == ("<e1>", "fog", "</e1>", "in", "<e2>", "river", "</e2>", "</s>")
     assert picture.weights_QK.shape == (1, len(axes["labels"].labels))
     torch.testing.assert_close(picture.weights_QK.sum(), torch.tensor(1.0))
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.fields.axis import Axis
 from regard.files.row import Row
 from regard.models import Tagger, Widths
 from regard.tasks import Tag, TagConfig
@@ -187,13 +188,13 @@ def test_a_replay_tells_what_was_predicted(task: Tag) -> None:
         forced = task.force(example, prediction)
         told_1N = task.replay(model, forced)
     assert told_1N[0].exp().tolist() == pytest.approx(prediction.probabilities, rel=1e-5)
-    without = task.leave_out(forced, range(1, 3))
+    without = task.leave_out(forced, Axis("text", ()), range(1, 3))
     assert without.tokens_RT.tolist() == [
         [example.tokens[0], UNK, *example.tokens[2:], EOS],
         [*example.tokens[:2], UNK, example.tokens[3], EOS],
     ]
     with evaluating(model):
-        each = [task.replay(model, task.leave_out(forced, range(n, n + 1))) for n in (1, 2)]
+        each = [task.replay(model, task.leave_out(forced, Axis("text", ()), range(n, n + 1))) for n in (1, 2)]
         torch.testing.assert_close(task.replay(model, without), torch.cat(each))
 
 

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from regard.decode import contains
 from regard.errors import CheckpointError, RecipeError
+from regard.fields.axis import Axis
 from regard.files.row import Row
 from regard.models import Widths
 from regard.tasks import Translate, TranslateConfig
@@ -374,12 +375,15 @@ def test_leaving_out_takes_away_each_piece_once(task: Translate) -> None:
     (example,) = task.encode([row("the grey fog")])
     _, (prediction,), _ = predicted(task, ["the grey fog"])
     forced = task.force(example, prediction)
-    batch = task.leave_out(forced, range(3))
+    batch = task.leave_out(forced, Axis("text", ()), range(3))
     the, grey, fog, end = example.source.tolist()
     assert batch.source_BK.tolist() == [[grey, fog, end], [the, fog, end], [the, grey, end]]
     assert batch.source_lengths_B.tolist() == [3, 3, 3]
     assert batch.target_BT.shape == batch.labels_BT.shape == (3, len(prediction.ids) + 1)
-    assert task.leave_out(forced, range(1, 3)).source_BK.tolist() == batch.source_BK[1:].tolist()
+    assert (
+        task.leave_out(forced, Axis("text", ()), range(1, 3)).source_BK.tolist()
+        == batch.source_BK[1:].tolist()
+    )
 
 
 @pytest.mark.parametrize("joint", [True, False])

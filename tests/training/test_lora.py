@@ -10,6 +10,7 @@ import regard
 from berts import TEXTS, fine_tuning, goes_on_where_it_stood, written
 from regard.errors import RecipeError
 from regard.interop.encoder import read_encoder
+from regard.layers.inputs import tokens
 from regard.models.layer_depth import layer_depth
 from regard.models.lora import PART, adapt, merged
 from regard.runs.prepare import prepare
@@ -26,19 +27,19 @@ def recipe(folder: Path, model: dict[str, Any], **train: Any) -> regard.Recipe:
 
 def test_changes_begin_as_none_and_can_be_put_into_the_matrices() -> None:
     config = classifier("bert", "pooler")
-    model, given = stirred(config.build(DIMS)), inputs()
-    before = model(*given.texts)
+    model, given = stirred(config.build(DIMS)), tokens(*inputs().texts)
+    before = model(given)
     adapt(model, 3)
-    assert torch.equal(model(*given.texts), before)
+    assert torch.equal(model(given), before)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if PART in name:
                 parameter.copy_(torch.randn_like(parameter))
-    after = model(*given.texts)
+    after = model(given)
     assert (after - before).abs().max() > 0.1
     plain = config.build(DIMS).eval()
     plain.load_state_dict(merged(model))
-    torch.testing.assert_close(plain(*given.texts), after, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(plain(given), after, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("freeze", [None, 2])

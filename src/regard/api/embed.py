@@ -18,6 +18,7 @@ from regard.data.batching import sorted_batches
 from regard.errors import DataError
 from regard.files.row import rows_of, several
 from regard.interop.encoder import PretrainedEncoder, read_encoder
+from regard.layers.inputs import tokens
 from regard.layers.pooling import Mean
 from regard.runs.prepare import pick_device
 from regard.tasks.task import padded
@@ -73,6 +74,6 @@ class Embedder:
     def _batch(self, framed: Sequence[NDArray[np.int64]]) -> Vectors:
         tokens_BT = padded(framed).to(self.device)
         lengths_B = torch.tensor([len(ids) for ids in framed], device=self.device)
-        pooled_BD = self._mean(self._model(tokens_BT, lengths_B), lengths_B)
+        pooled_BD = self._mean(*self._model(tokens(tokens_BT, lengths_B)))
         vectors: Vectors = F.normalize(pooled_BD, dim=-1).cpu().numpy()
         return vectors

@@ -19,7 +19,7 @@ from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.files.columns import Column
-from regard.files.row import Asked, Row, rows_of, several
+from regard.files.row import Asked, Row, several
 from regard.interop.ct2_translator import BUILTIN, EngineChoice
 from regard.interop.export import Report, export
 from regard.metrics.resample import Difference, Weighable, differences, intervals
@@ -113,7 +113,7 @@ class Trained:
         pending, done = several(texts), 0
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
-            rows = rows_of(chunk, *task.inputs, first=done + 1)
+            rows = task.asked(chunk, done + 1)
             told = among(range(done, done + len(chunk)), tell)
             done += len(chunk)
             if translator is not None and isinstance(task, Seq2Seq):
@@ -145,7 +145,7 @@ class Trained:
         task = self._searching(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"{task.kind} models answer at once; there is nothing to follow")
-        (example,) = task.encode(rows_of([text], *task.inputs))
+        (example,) = task.encode(task.asked([text]))
         batch = task.collate([example]).to(self.device)
 
         def search(tell: Callable[[str], None]) -> Prediction:
@@ -160,7 +160,7 @@ class Trained:
         task = self._searching(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"{task.kind} models do not search; there is no tree of beams")
-        (example,) = task.encode(rows_of([text], *task.inputs))
+        (example,) = task.encode(task.asked([text]))
         if not task.usable_input(example):
             raise DataError("there is nothing to search for: the text is empty")
         with evaluating(self.model):

@@ -10,6 +10,7 @@ from typing import Any
 
 from regard.check import pieces
 from regard.check.cost import Estimate, measured, too_big
+from regard.check.fields import unreadable
 from regard.check.pieces import Histogram
 from regard.check.reading import read_all
 from regard.data.splits import HELD_OUT
@@ -76,7 +77,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     recipe = resolve(recipe, pretrained)
     kind = KINDS[recipe.task.kind]
     splits, shares, findings = read_all(recipe, base)
-    found = kind.examine(splits, recipe.task)
+    found = [*kind.examine(splits, recipe.task), *unreadable(splits, recipe.task.asked)]
     findings += map(_held_out, found) if recipe.data.valid is None else found
     if not splits["valid"] and splits["train"]:
         few = f"train: too few {recipe.task.hold_out.wholes} to hold one of {HELD_OUT} out for validation"

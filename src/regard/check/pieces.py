@@ -80,7 +80,7 @@ def histogram(lengths: NDArray[np.int64]) -> Histogram:
 
 
 def _too_long(pieces: Pieces, kind: Kind, max_length: int) -> list[Finding]:
-    if kind.too_long is None:
+    if kind.too_long is None or not pieces.lengths:
         return []
     too_long = kind.length(list(pieces.lengths.values())) > max_length
     rows = [pieces.rows[int(i)] for i in np.flatnonzero(too_long)]

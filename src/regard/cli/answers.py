@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
-from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut
+from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut, typed_value
 from regard.errors import DataError
 from regard.fields.field import Field
 from regard.text.plain import by_line, one_line, printable
@@ -42,7 +42,7 @@ def write_answers(
     left = [role for role in trained.task.inputs if role not in about]
     if file is None or file_format(file) == "text":
         only_left(trained.task.inputs, about)
-    rows = given(left, fields=trained.task_config.fields)
+    rows = given(left, fields=trained.task_config.unfitted)
     if not json and "n_best" not in search and _has_one_answer(trained, search):
         search = {"scores": False} | search
     if shows_engine:
@@ -52,7 +52,10 @@ def write_answers(
     if typed:
         said = "One text a line; end with Ctrl-D." if chat is None else CHATTING
         console.line(said, "dim", console=console.ERR)
-    lines = numbered(texts, "input", *left) if texts else rows()
+    if texts and left[0] in trained.task_config.asked:
+        lines: Iterable[Row] = trained.task.asked([typed_value(trained, left[0], text) for text in texts])
+    else:
+        lines = numbered(texts, "input", *left) if texts else rows()
     if chat is not None:
         lines = numbered(chat.asking(text for row in lines for text in row.cells.values()), STDIN, *left)
     asked = _with(lines, about)

@@ -6,7 +6,7 @@ import typer
 from regard.cli import console
 from regard.cli.arguments import Context, ContextFile, Run, Second
 from regard.cli.files import free, write
-from regard.cli.texts import beside, beside_second, only_left
+from regard.cli.texts import beside, beside_second, only_left, typed_value
 from regard.errors import RunError
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def explain(
     trained = regard.load(run)
     about = beside(context, context_file, trained.task.inputs, None)
     about |= beside_second(second, trained.task.inputs)
-    asked = {only_left(trained.task.inputs, about): text} | about
+    role = only_left(trained.task.inputs, about)
+    asked = {role: typed_value(trained, role, text)} | about
     show(trained.explain(asked), out or free("attention.html"), svg or free("attention.svg"))
 
 

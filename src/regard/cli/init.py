@@ -120,9 +120,13 @@ def _recipe(guess: "Guess") -> str:
     from regard.training.machine import Machine
 
     kind = KINDS[guess.task]
-    rows = list(islice(sample_rows(kind, guess.train, guess.columns, guess.encoding), SAMPLED))
-    scripts = {role: script([text_of(row.cells[role]) for row in rows]) for role in kind.texts}
-    plan = Plan(guess, scripts, Machine.here(), kind.by_character(guess, scripts), kind.together)
+    scripts = {}
+    if not guess.fields:
+        rows = list(islice(sample_rows(kind, guess.train, guess.columns, guess.encoding), SAMPLED))
+        scripts = {role: script([text_of(row.cells[role]) for row in rows]) for role in kind.texts}
+    plan = Plan(
+        guess, scripts, Machine.here(), bool(scripts) and kind.by_character(guess, scripts), kind.together
+    )
     text = draft(plan, str(free(f"runs/{_name(guess)}")))
     Recipe.parse(tomllib.loads(text), "the recipe drafted")
     return text

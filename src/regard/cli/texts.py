@@ -1,5 +1,6 @@
 """Texts in files, read as the run's own data is laid out."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +51,25 @@ def numbered(lines: Iterable[str], file: str, role: str) -> "Iterator[Row]":
     from regard.files.row import Row
 
     return (Row({role: line}, file, number) for number, line in enumerate(lines, 1))
+
+
+def typed_value(trained: "Trained", role: str, text: str) -> object:
+    """What was typed for an input: a text as it is, anything else as JSON, or as JSON in a file (@FILE)."""
+    if role not in trained.task_config.asked:
+        return text
+    name = f"the {role}"
+    if text.startswith("@"):
+        name = text[1:]
+        try:
+            text = Path(name).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as fault:
+            raise DataError(f"{name}: cannot be read ({fault})") from None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise DataError(
+            f"{name}: not JSON ({fault}); give the {role} as JSON, or a file of it as @FILE"
+        ) from None
 
 
 def asks(row: "Row") -> "Asked":

@@ -4,6 +4,7 @@ Beside the maps it measures how far they may be trusted: every input piece is le
 in the answer's probability is compared with the weight the piece was given.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from regard.attention.tap import Trace, sites, tapped
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Explanation
 from regard.explain.trust import MEASURED, measured, rate
-from regard.files.row import Asked, rows_of, text_of
+from regard.fields.axis import Axis
+from regard.files.row import Asked, text_of
 from regard.tasks.task import Axes, Picture, Task, evaluating
 
 MAX_MEASURED = 128
@@ -32,7 +34,7 @@ def explain(
     prediction: Any = None,
 ) -> Explanation:
     """Predict unless told, replay the answer, and gather every attention map with its axes named."""
-    (row,) = rows_of([asked], *task.inputs)
+    (row,) = task.asked([asked])
     (example,) = task.encode([row])
     if not task.usable_input(example):
         empty = [role for role in task.inputs if not text_of(row.cells[role]).strip()] or task.inputs
@@ -42,14 +44,14 @@ def explain(
         if prediction is None:
             (prediction,) = task.predict(model, task.collate([example]).to(device))
         batch = task.force(example, prediction).to(device)
-        axes = task.axes(example, prediction)
+        axes = _through(model, task.axes(example, prediction))
         maps, told_T = _attention(task, model, batch, axes)
         others = [_map(picture, axes) for picture in task.pictures(model, batch)]
         given, answer = axes.by_name[axes.left_out], axes.by_name[axes.answer]
         looks_out = [m for m in maps if m.columns is given and m.rows is not given]
         trust = None
         if 1 < len(given.free) < MAX_MEASURED:
-            change_KT = _changes(task, model, batch, told_T, given.free)
+            change_KT = _changes(task, model, batch, told_T, given)
             if looks_out:
                 best, trust = rate([m.head(None)[:, given.free] for m in looks_out], change_KT)
                 looks_out = [looks_out[best]]
@@ -73,6 +75,14 @@ def explain(
     )
 
 
+def _through(model: nn.Module, axes: Axes) -> Axes:
+    """The axes of what the encoder makes of its input, such as the patches of a picture."""
+    positions: Any = getattr(model, "positions", None)
+    if positions is None:
+        return axes
+    return replace(axes, by_name=axes.by_name | {axes.left_out: positions(axes.by_name[axes.left_out])})
+
+
 def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[list[AttentionMap], Tensor]:
     """Every attention map of a forced batch of one, and the log-probabilities of what is forced."""
     traces = {name: Trace() for name in sites(model)}
@@ -80,8 +90,7 @@ def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[li
         told_T = task.replay(model, batch)[0]
     maps = []
     for site, trace in traces.items():
-        title, *sides = axes.site(site)
-        rows, columns = (axes.by_name[name] for name in sides)
+        title, rows, columns = axes.titled(site)
         weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
         answering_HQK = weights_HQK[:, -len(rows) :]  # the others only read what was given
         maps.append(AttentionMap(site, title, answering_HQK, rows, columns))
@@ -94,9 +103,10 @@ def _map(picture: Picture, axes: Axes) -> AttentionMap:
     return AttentionMap(picture.site, picture.title, weights_1QK, rows, columns, holds="probability")
 
 
-def _changes(task: Task, model: nn.Module, batch: Any, told_T: Tensor, units: list[int]) -> np.ndarray:
+def _changes(task: Task, model: nn.Module, batch: Any, told_T: Tensor, axis: Axis) -> np.ndarray:
     """The log-probability that each answer token loses without each of these units: (units, tokens)."""
+    units = axis.free
     parts = [units[at : at + LEFT_OUT_TOGETHER] for at in range(0, len(units), LEFT_OUT_TOGETHER)]
-    told_KT = torch.cat([task.replay(model, task.leave_out(batch, part)) for part in parts])
+    told_KT = torch.cat([task.replay(model, task.leave_out(batch, axis, part)) for part in parts])
     change_KT: np.ndarray = (told_T - told_KT).float().cpu().numpy()
     return change_KT

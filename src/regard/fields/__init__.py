@@ -1,1 +1,7 @@
-"""Kinds of data: one file = one kind of column, torch-free."""
+"""Kinds of data: one file = one kind of column, torch-free. FIELDS is the table a recipe chooses from."""
+
+from regard.fields.field import Field
+from regard.fields.label import Label
+from regard.fields.text import Text
+
+FIELDS: dict[str, type[Field]] = {"text": Text, "label": Label}

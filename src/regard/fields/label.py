@@ -1,10 +1,25 @@
 """A label: a cell is one of a few short strings."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
-from regard.errors import DataError
+import numpy as np
+
+from regard.errors import CheckpointError, DataError, did_you_mean, quoted
+from regard.fields.field import Coded, FieldSettings, Width
 from regard.files.formats import text_cell
+from regard.files.lines import UNDECODED
+
+MOST_LABELS = 10_000
+LONGEST = 1000
+"""Characters of a label."""
+
+
+class LabelSettings(FieldSettings):
+    kind: Literal["label"] = "label"
 
 
 @dataclass(frozen=True)
@@ -14,12 +29,93 @@ class Label:
         *("label", "labels", "class", "category", "sentiment", "relation"),
         *("标签", "类别", "关系"),
     )
+    settings: ClassVar[type[FieldSettings]] = LabelSettings
+    reads: ClassVar[str] = ""
+    names: tuple[str, ...] = ()
+    """In the order of their numbers."""
     optional: bool = False
 
-    def clean(self, cell: object, where: str, name: str) -> str:
+    @classmethod
+    def resembles(cls, cells: Sequence[Any]) -> float:
+        return 0.0
+
+    @classmethod
+    def suggest(cls, cells: Sequence[Any]) -> tuple[dict[str, Any], int]:
+        return {}, 1
+
+    @classmethod
+    def of(cls, settings: LabelSettings) -> Self:
+        return cls()
+
+    @property
+    def sample(self) -> str:
+        return self.names[0]
+
+    @property
+    def width(self) -> Width:
+        return {"classes": len(self.names)}
+
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         if isinstance(cell, list):
             raise DataError(
                 f"{where}: {name} is an array; texts with several labels are for the task multilabel "
                 "(regard init --task multilabel)"
             )
         return text_cell(where, name, cell)
+
+    def fit(self, values: Iterable[str]) -> Self:
+        return replace(self, names=tuple(sorted(set(values))))
+
+    def parse(self, cell: str, where: str) -> str:
+        if not cell:
+            raise DataError(f"{where}: the label is empty; give every text one")
+        if cell not in self.names:
+            near = did_you_mean(cell, self.names)
+            raise DataError(f"{where}: label {quoted(cell)} does not occur in the training data{near}")
+        return cell
+
+    def encode(self, values: Sequence[str]) -> list[Coded]:
+        return [Coded({"label": np.array([self.names.index(value)])}) for value in values]
+
+    def save(self, folder: Path) -> None:
+        write_names(folder, self.names)
+
+    def load(self, folder: Path) -> Self:
+        return replace(self, names=tuple(read_names(folder)))
+
+
+def refuse_texts(labels: Iterable[str], where: str, role: str) -> None:
+    """DataError for what is so long that it can be no label, and no tag."""
+    longest = max(map(len, labels), default=0)
+    if longest > LONGEST:
+        raise DataError(
+            f"{where}: a {role.removesuffix('s')} of {longest:,} characters looks like text; "
+            f"choose the right column with data.columns.{role}"
+        )
+
+
+def write_names(folder: Path, names: Sequence[str]) -> None:
+    write_list(folder / "labels.json", names)
+
+
+def read_names(folder: Path) -> list[str]:
+    path = folder / "labels.json"
+    names = read_list(path)
+    if not (
+        isinstance(names, list)
+        and all(isinstance(name, str) and not UNDECODED.search(name) for name in names)
+        and len(set(names)) == len(names) > 1
+    ):
+        raise CheckpointError(f"{path}: should hold a list of at least two labels, all different")
+    return names
+
+
+def write_list(path: Path, value: Sequence[Any]) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
+
+
+def read_list(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: the labels cannot be read ({error})") from error

@@ -1,6 +1,7 @@
 """The part of a context that answers: a cell is its text, or all answers with where each begins."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from regard.errors import DataError
@@ -15,7 +16,9 @@ class Span:
     synonyms: ClassVar[tuple[str, ...]] = ("answer", "answers", "答案")
     optional: bool = False
 
-    def clean(self, cell: object, where: str, name: str) -> str | list[dict[str, Any]]:
+    def clean(
+        self, cell: object, where: str, name: str, folder: Path | None = None
+    ) -> str | list[dict[str, Any]]:
         if isinstance(cell, list | dict):
             return squad.pairs(where, cell)
         return text_cell(where, name, cell)

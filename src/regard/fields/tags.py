@@ -4,6 +4,7 @@ A text whose words nobody has cut is a string as well; which it is, only the tag
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from regard.errors import DataError
@@ -17,7 +18,7 @@ class Words:
     synonyms: ClassVar[tuple[str, ...]] = ("text", "sentence", "tokens", "words", "文本", "句子", "词语")
     optional: bool = False
 
-    def clean(self, cell: object, where: str, name: str) -> str | list[str]:
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str | list[str]:
         return _parts(cell, where, name) if isinstance(cell, list) else text_cell(where, name, cell)
 
 
@@ -27,7 +28,7 @@ class Tags:
     synonyms: ClassVar[tuple[str, ...]] = ("tags", "ner_tags", "pos_tags", "upos", "标注")
     optional: bool = False
 
-    def clean(self, cell: object, where: str, name: str) -> str | list[str]:
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str | list[str]:
         if not isinstance(cell, list):
             return text_cell(where, name, cell)
         parts = _parts(cell, where, name)

@@ -8,6 +8,7 @@ but the first is the reply to those before it.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 from regard.errors import DataError
@@ -32,7 +33,7 @@ class Turns:
     )
     optional: bool = False
 
-    def clean(self, cell: object, where: str, name: str) -> str:
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return _turns(cell, where, name, lambda text: split(text, self.separator))
 
 
@@ -45,7 +46,7 @@ class Replies:
     synonyms: ClassVar[tuple[str, ...]] = ("reply", "response", "responses", "references", "回复")
     optional: bool = True
 
-    def clean(self, cell: object, where: str, name: str) -> str:
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return _turns(cell, where, name, lambda text: _between(self.separator, text))
 
 

@@ -10,7 +10,7 @@ other role claims. Plain text files beside one another are the columns of one ta
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,8 +31,11 @@ class Cells(Protocol):
     def optional(self) -> bool:
         """Whether a file may have no such column."""
 
-    def clean(self, cell: object, where: str, name: str) -> Any:
-        """The cell as a row keeps it; DataError with `where` and the column's name if it is none."""
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> Any:
+        """The cell as a row keeps it; DataError with `where` and the column's name if it is none.
+
+        `folder` is that of the file, which paths in cells start from.
+        """
 
 
 class TextCells:
@@ -40,7 +43,7 @@ class TextCells:
 
     optional = False
 
-    def clean(self, cell: object, where: str, name: str) -> str:
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return text_cell(where, name, cell)
 
 
@@ -74,17 +77,25 @@ class Reading:
         }
 
     def cells(
-        self, where: str, cells: Mapping[str, object], names: Mapping[str, str]
+        self, file: str, where: str, cells: Mapping[str, object], names: Mapping[str, str]
     ) -> dict[str, Any] | None:
         """The cleaned cells of a record; None if one of them was refused."""
         try:
-            return {role: self.field(role).clean(cell, where, names[role]) for role, cell in cells.items()}
+            folder = _folder(self.base, file)
+            return {
+                role: self.field(role).clean(cell, where, names[role], folder) for role, cell in cells.items()
+            }
         except DataError as fault:
             self.refuse(fault)
             return None
 
 
 _TEXT = TextCells()
+
+
+@lru_cache(16)
+def _folder(base: Path | None, file: str) -> Path:
+    return (base or Path()) / Path(file).parent
 
 
 def read_rows(
@@ -206,7 +217,7 @@ def _table(file: str, table: Iterator[tuple[int, list[str]]], reading: Reading) 
             )
             continue
         raw = {role: cells[place].strip() for role, place in places.items()}
-        cleaned = reading.cells(f"{file}:{line}", raw, {role: role for role in raw})
+        cleaned = reading.cells(file, f"{file}:{line}", raw, {role: role for role in raw})
         if cleaned is not None:
             yield Row(cleaned, file, line)
 
@@ -229,7 +240,7 @@ def _object_rows(
         except DataError as fault:
             reading.refuse(fault)
             continue
-        cells = reading.cells(where, {role: record[name] for role, name in names.items()}, names)
+        cells = reading.cells(file, where, {role: record[name] for role, name in names.items()}, names)
         if cells is not None:
             yield Row(cells, file, line)
 
@@ -273,7 +284,9 @@ def _question_rows(file: str, reading: Reading) -> Iterator[Row]:
     questions = squad.questions(file, encoding=reading.encoding, base=reading.base, refuse=reading.refuse)
     for number, (name, raw) in enumerate(questions, 1):
         wanted = {role: raw[role] for role in reading.columns}
-        cells = reading.cells(f"{file}: question {name}", wanted, {role: f"its {role}" for role in wanted})
+        cells = reading.cells(
+            file, f"{file}: question {name}", wanted, {role: f"its {role}" for role in wanted}
+        )
         if cells is not None:
             yield Row(cells, file, number, name)
 

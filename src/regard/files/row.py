@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.errors import DataError
+from regard.errors import DataError, shown
 from regard.files.lines import UNDECODED
 
 Asked = Any
@@ -36,28 +36,40 @@ def several(asked: Iterable[Asked | Row]) -> Iterator[Asked | Row]:
     return iter(asked)
 
 
-def rows_of(asked: Iterable[Asked | Row], *roles: str, first: int = 1) -> list[Row]:
-    """Rows for a task that needs these roles; what comes from no file is counted from `first`."""
+def rows_of(
+    asked: Iterable[Asked | Row], *roles: str, first: int = 1, fields: Mapping[str, Any] | None = None
+) -> list[Row]:
+    """Rows for a task that needs these roles; what comes from no file is counted from `first`.
+
+    `fields` say what a role may be asked with; it is a text where they say nothing.
+    """
     return [
-        one if isinstance(one, Row) else Row(_asked(one, number, roles), "input", number)
+        one if isinstance(one, Row) else Row(_asked(one, number, roles, fields or {}), "input", number)
         for number, one in enumerate(asked, first)
     ]
 
 
-def _asked(one: object, number: int, roles: Sequence[str]) -> dict[str, str]:
-    by_role = {roles[0]: one} if isinstance(one, str) and len(roles) == 1 else one
-    if not isinstance(by_role, Mapping) or set(by_role) != set(roles):
-        if len(roles) == 1:
-            raise DataError(f"{one!r}: texts must be strings")
+def _asked(one: Any, number: int, roles: Sequence[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    by_role = one if isinstance(one, Mapping) else {roles[0]: one} if len(roles) == 1 else {}
+    if set(by_role) != set(roles):
         wanted = ", ".join(f'"{role}": "…"' for role in roles)
-        raise DataError(f"input {number}: {' and '.join(roles)} are needed, as in {{{wanted}}}")
-    for role in roles:
-        if not isinstance(by_role[role], str):
-            raise DataError(f"input {number}: the {role} must be a string")
-        if half := UNDECODED.search(by_role[role]):
-            place = f"input {number}, character {half.start() + 1} of the {role}"
-            raise DataError(f"{place}: U+{ord(half[0]):04X} is half of a surrogate pair; remove it")
-    return {role: by_role[role] for role in roles}
+        raise DataError(f"input {number}: give {' and '.join(roles)}, as in {{{wanted}}}")
+    return {
+        role: (fields[role].clean if role in fields else asked_text)(
+            by_role[role], f"input {number}", f"the {role}"
+        )
+        for role in roles
+    }
+
+
+def asked_text(value: Any, where: str, name: str) -> str:
+    """A text that somebody asks about, with the white space it has."""
+    if not isinstance(value, str):
+        raise DataError(f"{where}: {name} must be a string, not {shown(value)}")
+    if half := UNDECODED.search(value):
+        place = f"{where}, character {half.start() + 1} of {name}"
+        raise DataError(f"{place}: U+{ord(half[0]):04X} is half of a surrogate pair; remove it")
+    return value
 
 
 def text_of(cell: object) -> str:

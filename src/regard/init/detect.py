@@ -13,6 +13,7 @@ from statistics import fmean, mode, quantiles
 from typing import TypeVar
 
 from regard.errors import DataError, did_you_mean
+from regard.fields import FIELDS
 from regard.files import conll, parquet, semeval, squad
 from regard.files.columns import Column, named_like
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects
@@ -57,6 +58,8 @@ def sniff(
     splits, reasons = _splits(files)
     train = splits["train"]
     given = dict(columns or {})
+    if task in (None, "classify") and (other := _other_input(train, encoding)):
+        return _labelled_other(splits, reasons, other, given, encoding)
     by_format = _by_format(train, task)
     known = [by_format] if by_format else _known_kinds(task, given)
     told = known[0] if known else None
@@ -91,12 +94,71 @@ def sniff(
     )
 
 
+def _other_input(files: Sequence[str], encoding: str) -> tuple[Column, str, list[object]] | None:
+    """The column of records that looks like a kind of data that is no text: its name, the kind, its cells."""
+    if file_format(files[0]) != "jsonl":
+        return None
+    file = expand(files[0])[0]
+    objects, _ = _thin(record for _, record in file_objects(file, lines(file, encoding=encoding)))
+    for name in objects[0] if objects else ():
+        cells = [record.get(name) for record in objects]
+        scores = {kind: field.resembles(cells) for kind, field in FIELDS.items()}
+        best = max(scores, key=lambda kind: scores[kind])
+        if scores[best] > 0.5:
+            return name, best, cells
+    return None
+
+
+def _labelled_other(
+    splits: Mapping[str, tuple[str, ...]],
+    reasons: list[str],
+    other: tuple[Column, str, list[object]],
+    given: Mapping[str, Column],
+    encoding: str,
+) -> Guess:
+    """What to write for labelled data of a kind that is no text."""
+    column, kind, cells = other
+    table = _sample_columns(splits["train"], encoding, named=True)
+    names = [name for name in table if isinstance(name, str)]
+    label = given.get("label") or named_like("label", names)
+    label = label or next((name for name in names if is_label(table[name])), None)
+    if label is None:
+        raise DataError(
+            f"{splits['train'][0]}: column {column} holds data of the kind {kind}, but no column looks like "
+            "labels; name one with --label"
+        )
+    chosen: dict[str, Column | None] = {kind: given.get(kind, column), "label": label}
+    settings, size = FIELDS[kind].suggest(cells)
+    config = TASKS["classify"].settings(fields={kind: settings})
+    read = read_rows(splits["train"], chosen, fields=config.unfitted, encoding=encoding)
+    rows, n_rows = _thin(read)
+    why = (
+        "The task is classify.",
+        f"Column {column} is the {kind}: its cells are of that kind.",
+        f"Column {label} is the label.",
+    )
+    return Guess(
+        task="classify",
+        train=splits["train"],
+        valid=splits["valid"] or None,
+        test=splits["test"] or None,
+        columns=chosen,
+        n_rows=n_rows,
+        sample=tuple(rows),
+        lengths={},
+        reasons=(*reasons, *why),
+        encoding=encoding,
+        fields={kind: settings},
+        size=size,
+    )
+
+
 def sample_rows(
     kind: Kind, files: Sequence[str], columns: Mapping[str, Column | None], encoding: str
 ) -> Iterator[Row]:
     """Rows as a recipe of that task would read them, but plain text line by line."""
     task = TASKS[kind.name]
-    records = read_rows(files, columns, fields=task.settings().fields, encoding=encoding)
+    records = read_rows(files, columns, fields=task.settings().unfitted, encoding=encoding)
     return (row for record in records for row in task.rows(record))
 
 

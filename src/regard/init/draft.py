@@ -18,7 +18,7 @@ def draft(plan: Plan, run: str) -> str:
     own = kind.sections(plan)
     sections = {
         "": _run(run),
-        **{name: settings for name, settings in own.items() if name.startswith("task")},
+        **{name: settings for name, settings in own.items() if name.startswith(("task", "fields"))},
         "data": _data(plan.guess, kind.held_out),
         **{name: settings for name, settings in own.items() if name.startswith("model")},
         "train": _train(plan, kind.pace(plan)),

@@ -11,7 +11,7 @@ import tokenizers
 import torch
 from torch import nn
 
-from regard.files.row import Asked, rows_of
+from regard.files.row import Asked
 from regard.interop import parity
 from regard.tasks import Answer, AnswerConfig
 from regard.tasks.questions import Questions
@@ -55,4 +55,4 @@ class AnswerEngine:
 
     def _batch(self, inputs: Sequence[Asked]) -> Questions:
         device = next((parameter.device for parameter in self.model.parameters()), torch.device("cpu"))
-        return self.task.collate(self.task.encode(rows_of(inputs, *self.task.inputs))).to(device)
+        return self.task.collate(self.task.encode(self.task.asked(inputs))).to(device)

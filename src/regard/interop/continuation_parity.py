@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.files.row import rows_of
 from regard.interop.generation_config import GREEDY
 from regard.interop.hf import import_transformers, load_folder, quietly
 from regard.interop.parity import Answer
@@ -49,13 +48,13 @@ class ContinuationEngine:
         self.task, self.model = LanguageModel(config, task.tokenizer), model
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        batch = self.task.collate(self.task.encode(rows_of(texts, *self.task.inputs)))
+        batch = self.task.collate(self.task.encode(self.task.asked(texts)))
         with torch.inference_mode():
             continuations = self.task.predict(self.model, batch.to(next(self.model.parameters()).device))
         return [Answer(continuation.text, continuation.ids) for continuation in continuations]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        examples = self.task.encode(rows_of(texts, *self.task.inputs))
+        examples = self.task.encode(self.task.asked(texts))
         prompt_ids = [self.task.begun(example).tolist() for example in examples]
         device = next(self.model.parameters()).device
 

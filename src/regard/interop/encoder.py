@@ -43,7 +43,7 @@ class PretrainedEncoder:
 
     def build(self) -> nn.Module:
         """Build the encoder alone, with its weights."""
-        model: nn.Module = on_meta_device(lambda: self.config.build(len(self.tokenizer))).to_empty(
+        model: nn.Module = on_meta_device(lambda: self.config.build({"vocab": len(self.tokenizer)})).to_empty(
             device="cpu"
         )
         model.load_state_dict(self.encoder_tensors)
@@ -131,7 +131,7 @@ def _from_encoder_folder(folder: Path, content: dict[str, Any]) -> PretrainedEnc
             f"{path}: damaged, its encoder has {n_positions} positions, but texts may have {needed} tokens"
         )
     try:
-        parts = nn.ModuleDict({"encoder": on_meta_device(lambda: config.build(len(tokenizer)))})
+        parts = nn.ModuleDict({"encoder": on_meta_device(lambda: config.build({"vocab": len(tokenizer)}))})
         if saved.pooler:
             parts["pooling"] = on_meta_device(lambda: Pooler(config.d_out))
     except RuntimeError as error:  # sizes whose product is no number of bytes

@@ -12,7 +12,7 @@ from torch import nn
 
 from regard import durable
 from regard.errors import RunError
-from regard.files.row import Asked, rows_of
+from regard.files.row import Asked
 from regard.interop import continuation_parity
 from regard.interop.generation_config import dropped_settings
 from regard.interop.parity import (
@@ -55,7 +55,7 @@ def export(
         raise RunError(f"{to}: int8 is only available for ct2; drop --int8, or export to ct2")
     if folder.exists() or folder.is_symlink():
         raise RunError(f"{folder}: already exists; choose another folder, or delete it")
-    examples = task.encode(rows_of(texts, *task.inputs))
+    examples = task.encode(task.asked(texts))
     usable = [i for i, example in enumerate(examples) if task.usable_input(example)]
     if not usable:
         raise RunError(f"{to}: an export is checked on texts, and there are none; give some")
@@ -109,7 +109,7 @@ class _Job:
             self.texts = [*continuation_parity.prompts(task, list(map(str, texts)))]
 
     def run(self, folder: Path, *, int8: bool = False) -> Report:
-        examples = self.task.encode(rows_of(self.texts, *self.task.inputs))
+        examples = self.task.encode(self.task.asked(self.texts))
         sizes = [self.task.size(example)[0] for example in examples]
         ours, theirs = self.exporter(Export(self.task, self.model, self.config, sizes, int8), folder)
         comparison = compare(ours, theirs, self.texts, sizes, self.tick)

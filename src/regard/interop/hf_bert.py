@@ -23,7 +23,8 @@ BERT_SPECIALS = ("pad_token", "unk_token", "cls_token", "sep_token")
 
 
 class _TaskWithTokenizer(Protocol):
-    tokenizer: Tokenizer
+    @property
+    def tokenizer(self) -> Tokenizer: ...
 
     @property
     def config(self) -> Any: ...

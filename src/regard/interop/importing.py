@@ -149,7 +149,8 @@ def _task(path: Path, hf_bert: bert.BertFolder, kind: str, config: Any) -> AnyTa
     if kind == "tag":
         split: Any = "signs" if config.split == "auto" else config.split
         return Tag(config, hf_bert.tokenizer, labels, split)
-    task: AnyTask = TASKS[kind](config, hf_bert.tokenizer, labels)  # type: ignore[call-arg]
+    classify: Any = TASKS[kind]
+    task: AnyTask = classify.of_vocabulary(config, hf_bert.tokenizer, labels)
     return task
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.files.row import Asked, rows_of
+from regard.files.row import Asked
 from regard.interop.parity import A, Answer, Floats, log_softmax
 from regard.tasks import Classify, Multilabel
 
@@ -54,13 +54,9 @@ def our_engine(task: Classify | Multilabel, model: nn.Module) -> LabelEngine[Ask
     """Our classifier as a parity engine."""
 
     def logits(inputs: Sequence[Asked]) -> Floats:
-        rows, device = rows_of(inputs, *task.inputs), next(model.parameters()).device
+        rows, device = task.asked(inputs), next(model.parameters()).device
         with torch.inference_mode():
-            if isinstance(task, Classify):
-                logits_BC = task.logits(model, task.collate(task.encode(rows)).to(device))
-            else:
-                batch = task.collate(task.encode(rows)).to(device)
-                logits_BC = model(batch.tokens_BT, batch.lengths_B)
+            logits_BC = model(task.collate(task.encode(rows)).to(device).inputs)
         array_BC: Floats = logits_BC.float().cpu().numpy()
         return array_BC
 

@@ -15,6 +15,7 @@ from regard.interop.onnx import Reader, write_reader
 from regard.interop.parity import Floats, Ints
 from regard.interop.tag_parity import CRFScores, ExportedTagEngine
 from regard.interop.tokens import open_tokenizers, write_tokenizer
+from regard.layers.inputs import tokens
 from regard.models import Tagger
 from regard.runs.store import write_json
 from regard.tasks import Tag
@@ -31,7 +32,7 @@ class _Scores(nn.Module):
         self.encoder, self.output = model.encoder, model.output
 
     def forward(self, tokens_RT: Tensor, lengths_R: Tensor) -> Tensor:
-        scores_RTC: Tensor = self.output(self.encoder(tokens_RT, lengths_R))
+        scores_RTC: Tensor = self.output(self.encoder(tokens(tokens_RT, lengths_R)).states_RTD)
         return scores_RTC
 
 

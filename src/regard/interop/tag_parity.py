@@ -88,7 +88,7 @@ class TagEngine:
         return [[*row, -cost] for row, cost in zip(log_probs, cost_B.tolist(), strict=True)]
 
     def _scores(self, texts: Sequence[str]) -> tuple[Sentences, Tensor]:
-        batch = self.task.collate(self.task.encode(rows_of(texts, *self.task.inputs)))
+        batch = self.task.collate(self.task.encode(self.task.asked(texts)))
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
             return batch, self.model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN).float()

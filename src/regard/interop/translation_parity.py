@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from regard.decode import DecodeConfig
-from regard.files.row import rows_of
 from regard.interop.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
 from regard.tasks.pair import Pair, Pairs
@@ -58,7 +57,7 @@ class TranslationEngine:
         self._stepper: Any = _MaskedStepper(model) if masks_first else model
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
-        examples = self.task.encode(rows_of(texts, *self.task.inputs))
+        examples = self.task.encode(self.task.asked(texts))
         batch = self._batch(examples)
         with torch.inference_mode():
             state = self.model.start(batch.source_BK, batch.source_lengths_B)
@@ -67,7 +66,7 @@ class TranslationEngine:
         return [self._answer(best.ids) for best, *_ in hypotheses]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
-        examples = self.task.encode(rows_of(texts, *self.task.inputs))
+        examples = self.task.encode(self.task.asked(texts))
         forced = [
             Pair(pair.row, pair.source, np.array((BOS, *answer.ids, EOS)))
             for pair, answer in zip(examples, answers, strict=True)

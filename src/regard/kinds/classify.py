@@ -4,24 +4,21 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from regard.errors import quoted
+from regard.fields import FIELDS
 from regard.files.row import Row, text_of
 from regard.kinds.columns import Columns, Picked, labels, longest_text, texts
 from regard.kinds.finding import Finding, Severity, about
-from regard.kinds.kind import Answer, Kind
+from regard.kinds.kind import Kind
 from regard.kinds.labels import counts, is_labelled, rare, unlabelled, unseen
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.models.encoders import ENCODERS
 from regard.tasks import TaskConfig
+from regard.tasks.classify import LabelPrediction
 
 LOPSIDED = 10
 """Times that the commonest label outnumbers the rarest before it is worth a word."""
-
-
-class Label(Answer):
-    probability: float
-    probabilities: dict[str, float]
-    input_cut: bool = False
 
 
 def _looks_like(columns: Columns) -> bool:
@@ -38,7 +35,31 @@ def _pick(role: str, rest: Columns) -> Picked:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    if plan.guess.fields:
+        return _other_sections(plan)
     return sections(plan, "classify", "one label per text")
+
+
+def _other_sections(plan: Plan) -> Mapping[str, list[Setting]]:
+    """Settings for an input that is no text: its own, and an encoder that reads it."""
+    ((role, settings),) = plan.guess.fields.items()
+    field = FIELDS[role].settings.model_fields
+    encoder = next(kind for kind, encoder in ENCODERS.items() if encoder.reads == FIELDS[role].reads)
+    return {
+        "task": [
+            ("kind", "classify", f"one label per {role}"),
+            ("label_smoothing", 0.0, "above 0 keeps the model from being too sure"),
+        ],
+        f"fields.{role}": [
+            (name, value, field[name].description or "as in your data") for name, value in settings.items()
+        ],
+        "model": [
+            ("kind", "classifier", "an encoder, pooled to one vector"),
+            ("pooling", "attention", "its weights can be looked at; or mean, first"),
+            ("dropout", 0.3, "more for less data"),
+        ],
+        "model.encoder": [("kind", encoder, f"reads {FIELDS[role].reads}")],
+    }
 
 
 def sections(plan: Plan, kind: str, means: str, *others: Setting) -> Mapping[str, list[Setting]]:
@@ -65,10 +86,10 @@ def pace(plan: Plan) -> Pace:
 
 
 def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
-    return examine(splits, "text")
+    return examine(splits, *config.inputs, texts=[role for role in config.inputs if role not in config.asked])
 
 
-def examine(splits: Splits, *inputs: str) -> list[Finding]:
+def examine(splits: Splits, *inputs: str, texts: Sequence[str] | None = None) -> list[Finding]:
     train = splits["train"]
     known = counts(train)
     return [
@@ -76,7 +97,7 @@ def examine(splits: Splits, *inputs: str) -> list[Finding]:
         *unseen(splits, known),
         *_balance(known),
         *empty(splits, inputs),
-        *absurdly_long(splits, inputs),
+        *absurdly_long(splits, inputs if texts is None else texts),
         *_contradicting(train, inputs),
         *duplicated(train),
         *shared(splits, *inputs),
@@ -127,7 +148,7 @@ CLASSIFY = Kind(
     examine=_examine,
     too_long=too_long,
     says="Texts in, labels with their probabilities out.",
-    answer=Label,
+    answer=LabelPrediction,
     usable=is_labelled,
     counts=counts,
     counted="label: rows in training",

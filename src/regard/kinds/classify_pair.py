@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from regard.files.row import Row
-from regard.kinds.classify import Label, examine, pace, sections, too_long
+from regard.kinds.classify import examine, pace, sections, too_long
 from regard.kinds.columns import Columns, Picked, labels, texts
 from regard.kinds.finding import Finding
 from regard.kinds.kind import Kind, Lengths
@@ -13,13 +13,14 @@ from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits
 from regard.kinds.settings import Setting
 from regard.tasks import AnyTask, TaskConfig
+from regard.tasks.classify import LabelPrediction
 
 INPUTS = ("text", "second")
 ALIKE = 2
 """Times that one text of a pair may be as long as the other, in the mean."""
 
 
-class PairLabel(Label):
+class PairLabel(LabelPrediction):
     pass
 
 

@@ -1,6 +1,6 @@
 """What `regard init` has found out about somebody's files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from regard.files.columns import Column
 from regard.files.formats import file_format
@@ -25,6 +25,10 @@ class Guess:
     reasons: tuple[str, ...]
     encoding: str = "utf-8"
     """Of all files."""
+    fields: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Settings of inputs that are no texts, by role."""
+    size: int = 0
+    """Units that an example of such an input has."""
 
     @property
     def counted(self) -> str:

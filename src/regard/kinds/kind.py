@@ -82,7 +82,7 @@ class Kind:
     # serve
     says: str
     """What its route does."""
-    answer: type[Answer]
+    answer: type[BaseModel]
 
     # what most kinds have alike
     formats: frozenset[str] = frozenset()
@@ -128,7 +128,8 @@ class Kind:
     @property
     def typed(self) -> str:
         """How what it is asked stands on a command line."""
-        return typed(TASKS[self.name])
+        task = TASKS[self.name]
+        return typed(task, task.settings())
 
     @property
     def is_conversation(self) -> bool:

@@ -11,12 +11,13 @@ from regard.files.row import Row
 from regard.kinds.classify import pace, sections, too_long
 from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
 from regard.kinds.finding import Finding
-from regard.kinds.kind import Answer, Kind
+from regard.kinds.kind import Kind
 from regard.kinds.labels import rare, unseen
 from regard.kinds.plan import Plan
 from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.kinds.settings import Setting
 from regard.tasks import MultilabelConfig, TaskConfig
+from regard.tasks.multilabel import LabelsPrediction
 
 SEPARATORS = ("|", ";", ",")
 COMBINED = 0.05
@@ -24,17 +25,10 @@ COMBINED = 0.05
 MOST_LISTED = 8
 
 
-class LabelSet(Answer):
-    labels: list[str]
-    probability: float
-    probabilities: dict[str, float]
-    input_cut: bool = False
-
-
 def _separator(cells: Sequence[str]) -> str | None:
     """What separates labels: few, short and recurring parts that stand in more than one combination."""
     for separator in SEPARATORS:
-        sets = [Labels(separator).parse(cell) for cell in cells]
+        sets = [Labels(separator).split(cell) for cell in cells]
         parts = set(chain.from_iterable(sets))
         combined = sum(len(labels) > 1 for labels in sets) / max(1, sum(map(bool, sets)))
         few = 2 <= len(parts) <= max(2, min(200, len(cells) // 10))
@@ -88,7 +82,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
 
 
 def _labels(row: Row, config: MultilabelConfig) -> tuple[str, ...]:
-    return Labels(config.separator).parse(row.cells["label"])
+    return Labels(config.separator).split(row.cells["label"])
 
 
 def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) -> list[Finding]:
@@ -117,5 +111,5 @@ MULTILABEL = Kind(
     examine=_examine,
     too_long=too_long,
     says="Texts in, the labels of each with all probabilities out.",
-    answer=LabelSet,
+    answer=LabelsPrediction,
 )

@@ -48,6 +48,8 @@ class Plan:
     @property
     def pieces_a_row(self) -> float:
         """Those that a row takes up in a batch: of the longest side, padding and all."""
+        if not self.scripts:
+            return self.guess.size
         sides = [self._pieces(role) for role in self.scripts]
         means = [mean for mean, _ in sides]
         if self.together:

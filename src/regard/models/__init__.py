@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from regard.models.answerer import Answerer, AnswererConfig
-from regard.models.bert import Bert, BertConfig
 from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
-from regard.models.classifier import Classifier, ClassifierConfig, EncoderConfig, EncodingConfig
+from regard.models.classifier import Classifier, ClassifierConfig
+from regard.models.encoders import EncoderConfig, EncodingConfig
+from regard.models.encoders.bert import Bert, BertConfig
 from regard.models.ensemble import Ensemble
 from regard.models.gpt import GPT, GPTConfig
 from regard.models.hmm import HMM, HMMConfig

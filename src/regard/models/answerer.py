@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.layers.dropout import Dropout
+from regard.layers.inputs import tokens
 from regard.linear import Linear
-from regard.models.bert import Bert
-from regard.models.classifier import EncodingConfig
+from regard.models.encoders import EncodingConfig
 from regard.models.widths import Widths
 
 
@@ -37,14 +37,14 @@ class Answerer(nn.Module):
     def __init__(self, config: AnswererConfig, widths: Widths) -> None:
         super().__init__()
         encoder = config.encoder
-        self.encoder = encoder.build(widths.input["vocab"])
+        self.encoder = encoder.build(widths.input)
         self.dropout = Dropout(config.dropout)
         self.spans = Linear(encoder.d_out, 2)
 
     def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor) -> tuple[Tensor, Tensor]:
         """start_BT and end_BT; −∞ where there is no piece."""
-        told = (segments_BT,) if isinstance(self.encoder, Bert) else ()
-        scores_BT2 = self.spans(self.dropout(self.encoder(tokens_BT, lengths_B, *told)))
+        states_BTD, _ = self.encoder(tokens(tokens_BT, lengths_B, segments_BT))
+        scores_BT2 = self.spans(self.dropout(states_BTD))
         beyond_BT = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) >= lengths_B[:, None]
         start_BT, end_BT = scores_BT2.masked_fill(beyond_BT[..., None], -torch.inf).unbind(-1)
         return start_BT, end_BT

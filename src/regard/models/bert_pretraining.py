@@ -16,11 +16,12 @@ from torch import Tensor, nn
 
 from regard.layers.feedforward import activated
 from regard.layers.heads import Head, HeadInput, logits
+from regard.layers.inputs import tokens
 from regard.layers.pooling import Pooler
 from regard.linear import Linear
-from regard.models.bert import BertConfig
-from regard.models.classifier import EncodingConfig
 from regard.models.cooccurrence import ppmi_vectors
+from regard.models.encoders import EncodingConfig
+from regard.models.encoders.bert import BertConfig
 from regard.models.widths import Widths
 
 
@@ -62,7 +63,7 @@ class BertPretraining(nn.Module):
         super().__init__()
         d_model = config.encoder.d_model
         self.activation = config.encoder.activation
-        self.encoder = config.encoder.build(widths.input["vocab"])
+        self.encoder = config.encoder.build(widths.input)
         self.pooling = Pooler(d_model)
         self.hidden = Linear(d_model, d_model)
         self.hidden_norm = nn.LayerNorm(d_model, config.encoder.norm_eps)
@@ -82,7 +83,7 @@ class BertPretraining(nn.Module):
         head: Head = logits,
     ) -> tuple[Tensor, Tensor]:
         """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
-        states_BTD = self.encoder(tokens_BT, lengths_B, segments_BT)
+        states_BTD, _ = self.encoder(tokens(tokens_BT, lengths_B, segments_BT))
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
         told = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
         scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))

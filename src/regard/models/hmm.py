@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from regard.config import Config
 from regard.layers.chain import best_path, bounded, expected
 from regard.layers.crf import CRF
+from regard.layers.inputs import Encoded, Inputs
 from regard.models.tagger import Tagger, allowed
 from regard.models.widths import Widths
 
@@ -63,8 +64,8 @@ class Emissions(nn.Module):
         super().__init__()
         self.says_VC = nn.Parameter(torch.zeros(n_words, n_tags))
 
-    def forward(self, tokens_RT: Tensor, lengths_R: Tensor) -> Tensor:
-        return self.says_VC[tokens_RT]
+    def forward(self, inputs: Inputs) -> Encoded:
+        return Encoded(self.says_VC[inputs["ids"]], inputs["lengths"])
 
 
 @dataclass(frozen=True)

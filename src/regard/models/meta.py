@@ -17,7 +17,7 @@ from regard.models import (
     ModelConfig,
     TransformerConfig,
 )
-from regard.models.classifier import TransformerEncoderConfig
+from regard.models.encoders import TransformerEncoderConfig
 from regard.models.widths import Widths
 
 

@@ -10,16 +10,17 @@ but for these: both directions stand side by side instead of being added, the sc
 matrix of their own, and so has the tanh after it.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from regard.layers.dropout import Dropout
+from regard.layers.inputs import Inputs
 from regard.layers.pooling import PoolingKind, pooling
 from regard.linear import Linear
-from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
+from regard.models.encoders import EncoderConfig, EncodingConfig, RNNEncoderConfig
 from regard.models.widths import Widths
 
 N_MARKS = 4
@@ -53,16 +54,18 @@ class Relater(nn.Module):
         first_mark = widths.input["vocab"] - N_MARKS
         self.begins = (first_mark, first_mark + 2) if config.entities else ()
         """The marks at which the entities begin, where they are read."""
-        self.encoder = config.encoder.build(first_mark)
-        self.encoder.embed.add_marks(N_MARKS)
+        self.encoder = config.encoder.build({"vocab": first_mark})
+        embed: Any = self.encoder.embed
+        embed.add_marks(N_MARKS)
         self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
         self.hidden = Linear((1 + len(self.begins)) * d_out, d_out)
         self.output = Linear(d_out, widths.target["classes"])
 
-    def forward(self, tokens_BT: Tensor, lengths_B: Tensor) -> Tensor:
+    def forward(self, inputs: Inputs) -> Tensor:
         """logits_BC; every row has each of the marks once."""
-        states_BTD = self.encoder(tokens_BT, lengths_B)
+        tokens_BT, lengths_B = inputs["ids"], inputs["lengths"]
+        states_BTD, _ = self.encoder(inputs)
         rows_B = torch.arange(tokens_BT.shape[0], device=tokens_BT.device)
         read = [states_BTD[rows_B, (tokens_BT == mark).int().argmax(1)] for mark in self.begins]
         joined_BD = torch.cat([self.pooling(states_BTD, lengths_B), *read], dim=-1)

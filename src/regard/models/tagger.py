@@ -15,8 +15,9 @@ from torch.nn import functional as F
 
 from regard.layers.crf import CRF, NO_TAG, Allowed
 from regard.layers.dropout import Dropout
+from regard.layers.inputs import tokens
 from regard.linear import Linear
-from regard.models.classifier import EncoderConfig, EncodingConfig, RNNEncoderConfig
+from regard.models.encoders import EncoderConfig, EncodingConfig, RNNEncoderConfig
 from regard.models.widths import Widths
 from regard.text import tags
 
@@ -33,7 +34,7 @@ class TaggerConfig(EncodingConfig):
 
     def build(self, widths: Widths) -> "Tagger":
         return Tagger(
-            self.encoder.build(widths.input["vocab"]),
+            self.encoder.build(widths.input),
             Linear(self.encoder.d_out, len(widths.target["tags"])),
             CRF(len(widths.target["tags"]), allowed(widths.target["tags"])) if self.crf else None,
             self.dropout,
@@ -60,7 +61,7 @@ class Tagger(nn.Module):
 
     def scores(self, tokens_RT: Tensor, lengths_R: Tensor, at_BN: Tensor) -> Tensor:
         """scores_BNC of sentences' words, found at these places among all pieces of all windows."""
-        states_RTD = self.encoder(tokens_RT, lengths_R)
+        states_RTD, _ = self.encoder(tokens(tokens_RT, lengths_R))
         scores_BNC: Tensor = self.output(self.dropout(states_RTD.flatten(0, 1)[at_BN]))
         return scores_BNC
 

@@ -20,7 +20,7 @@ from torch import nn
 
 from regard import __version__, durable
 from regard.errors import CheckpointError, RecipeError, RunError
-from regard.models import Widths, ModelConfig
+from regard.models import ModelConfig, Widths
 from regard.models.meta import build_meta, max_tokens
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.tasks.task import typed
@@ -197,8 +197,8 @@ def model_card(
         f"{n_parameters:,} parameters. {made} with regard {__version__}. Use it:",
         "",
         "```",
-        f"regard predict THIS_FOLDER {typed(TASKS[task_config.kind])}",
-        f"regard explain THIS_FOLDER {typed(TASKS[task_config.kind])}",
+        f"regard predict THIS_FOLDER {typed(TASKS[task_config.kind], task_config)}",
+        f"regard explain THIS_FOLDER {typed(TASKS[task_config.kind], task_config)}",
         "```",
         "",
         "## Scores",

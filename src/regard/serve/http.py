@@ -18,8 +18,9 @@ from regard.kinds import KINDS, Kind
 from regard.serve import requests, schema
 from regard.serve.asked import asked
 from regard.serve.engine import Engine
-from regard.serve.job import Job, Purpose
+from regard.serve.job import Job, Purpose, n_characters
 from regard.serve.lane import Lane
+from regard.serve.limits import Limits
 from regard.serve.refused import RefusedError, unavailable
 from regard.serve.relate import relations
 from regard.serve.web import page_files
@@ -102,6 +103,25 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
         return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
 
     app.post("/v1/explain", response_model=schema.Explained)(_takes(may_ask.explain, explain))
+
+    async def ask_any(ask: requests.AnyAsk, request: Request) -> Response:
+        """Answers of a model of any task to inputs of any kind, by their names."""
+        lane, inputs = engine.lane(ask.model, None), ask.given()
+        _refuse_beyond(engine.limits, inputs)
+        purpose: Purpose = "explain" if ask.attention else "answer"
+        return await answered(request, lane, engine.jobs(lane, inputs, purpose, dict(ask.decode)))
+
+    app.post("/v1/ask", response_model=schema.AnyAnswers)(ask_any)
+
+
+def _refuse_beyond(limits: Limits, inputs: list[dict[str, Any]]) -> None:
+    """More inputs than one request may have, or a larger one."""
+    if not 1 <= len(inputs) <= limits.texts:
+        raise RefusedError(422, "too_many", f"inputs: give 1 to {limits.texts} in one request")
+    for number, given in enumerate(inputs, 1):
+        if n_characters(given) > limits.characters:
+            message = f"input {number}: more than {limits.characters} characters; send less"
+            raise RefusedError(422, "too_long", message)
 
 
 def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Response]]) -> Callable[..., Any]:

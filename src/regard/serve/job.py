@@ -57,7 +57,9 @@ class Job:
 
 
 def n_characters(asked: Asked) -> int:
-    return sum(map(len, [asked] if isinstance(asked, str) else asked.values()))
+    """What is asked, as it was sent: texts by their characters, anything else as JSON."""
+    values = asked.values() if isinstance(asked, dict) else [asked]
+    return sum(len(value if isinstance(value, str) else json.dumps(value)) for value in values)
 
 
 def chosen(waiting: Iterable[Job], limits: Limits) -> list[Job]:

@@ -7,7 +7,7 @@ all of them optional, since what is left out is as the model's recipe says.
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model, model_validator
 
 from regard.decode import DecodeConfig
 from regard.kinds import KINDS, Kind
@@ -76,6 +76,17 @@ class ReplyAsk(SearchAsk):
 
     def given(self) -> dict[str, Given]:
         return super().given() | ({} if self.turns is None else {"text": as_lines(self.turns)})
+
+
+class AnyAsk(Ask):
+    """What is asked of a model of any task, by the names of its inputs."""
+
+    inputs: dict[str, JsonValue] | list[dict[str, JsonValue]]
+    attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
+    decode: dict[str, JsonValue] = Field(default_factory=dict, description="how to search, if it searches")
+
+    def given(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        return self.inputs if isinstance(self.inputs, list) else [self.inputs]
 
 
 class ExplainedAsk(Decoding):

@@ -56,6 +56,11 @@ _ANY: Any = reduce(or_, ANSWER.values())
 Explained = create_model("Explained", model=(str, ...), answer=(_ANY, ...))
 
 
+class AnyAnswers(BaseModel):
+    model: str
+    answers: list[Any]
+
+
 class Model(BaseModel):
     name: str
     task: str

@@ -16,7 +16,6 @@ from typing import Any
 import regard
 from regard.errors import RegardError
 from regard.files.row import Asked
-from regard.kinds import KINDS
 from regard.serve.wire import Message, packed, read
 from regard.text.plain import finite
 
@@ -46,7 +45,7 @@ class Worker:
     def about(self) -> Message:
         """What the parent must know to admit requests, measured on a first answer."""
         trained = self.trained
-        probe = dict.fromkeys(trained.task.inputs, KINDS[trained.task.kind].sample)
+        probe = trained.task.probe()
         trained.predict(probe)
         try:
             heads = sum(attention.n_heads for attention in trained.explain(probe).maps)

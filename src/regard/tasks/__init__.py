@@ -70,7 +70,7 @@ def task_rows(
     records = read_rows(
         paths,
         columns,
-        fields=config.fields,
+        fields=config.unfitted,
         encoding=encoding,
         base=base,
         documents=config.document,
@@ -78,7 +78,7 @@ def task_rows(
     )
     for record in records:
         try:
-            yield from task.rows(record) if columns.keys() == set(task.roles) else [record]
+            yield from task.rows(record) if columns.keys() == set(config.roles) else [record]
         except DataError as fault:
             refuse(fault)
 

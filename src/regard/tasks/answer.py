@@ -50,6 +50,8 @@ BETWEEN = 1
 
 class AnswerConfig(TaskSettings):
     kind: Literal["answer"] = "answer"
+    roles: ClassVar[tuple[str, ...]] = ("question", "context", "answer")
+    inputs: ClassVar[tuple[str, ...]] = ("question", "context")
     tokenizer: TokenizerConfig = TokenizerConfig()
     max_length: int = Field(
         384,
@@ -73,7 +75,7 @@ class AnswerConfig(TaskSettings):
         return self
 
     @property
-    def fields(self) -> Fields:
+    def unfitted(self) -> Fields:
         return {"context": Text(verbatim=True), "answer": Span()}
 
     @property
@@ -84,8 +86,6 @@ class AnswerConfig(TaskSettings):
 class Answer(Task):
     kind: ClassVar[str] = "answer"
     settings: ClassVar[type[Any]] = AnswerConfig
-    roles: ClassVar[tuple[str, ...]] = ("question", "context", "answer")
-    inputs: ClassVar[tuple[str, ...]] = ("question", "context")
     models: ClassVar[tuple[str, ...]] = ("answerer",)
     called: ClassVar[str] = "an answerer"
     metric = Metric("f1")
@@ -255,7 +255,7 @@ class Answer(Task):
         ]
         return torch.cat(told, 1)
 
-    def leave_out(self, batch: Questions, pieces: Sequence[int]) -> Questions:
+    def leave_out(self, batch: Questions, axis: Axis, pieces: Sequence[int]) -> Questions:
         near = self._near(batch.examples[0])
         return batch.unknowing([near[piece] for piece in pieces], self.tokenizer.marks.unknown)
 

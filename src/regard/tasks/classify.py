@@ -1,9 +1,9 @@
-"""classify: one label per text; or for as many as the task has inputs."""
+"""classify: one label for an input of any kind, or for two texts that are read together."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,34 +13,30 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.cache import Arrays
+from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.decode import untold
-from regard.errors import DataError, did_you_mean, quoted
-from regard.fields.axis import Axis, ended
-from regard.fields.label import Label as LabelField
+from regard.errors import DataError, quoted
+from regard.fields import FIELDS
+from regard.fields.axis import Axis
+from regard.fields.field import Coded, Input
+from regard.fields.label import MOST_LABELS, Label, refuse_texts
+from regard.fields.text import Text
 from regard.files.row import Row
+from regard.layers.inputs import Inputs
+from regard.metrics.classify import Weigh, one_label
 from regard.metrics.metric import Metric
+from regard.metrics.resample import plainly
 from regard.models.widths import Widths
-from regard.tasks.labelled import (
-    Label,
-    LabelTally,
-    Text,
-    Texts,
-    marks_among,
-    segments,
-    shortened,
-    without_words,
-)
-from regard.tasks.labels import ClassWeights, read_labels, refuse_texts, weights, write_labels
-from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, padded, word_to_word
+from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
+from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, unit_to_unit
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-
-MOST_LABELS = 10_000
 
 
 class LabelConfig(TaskSettings):
-    """Of tasks that answer with one label."""
+    """Settings of tasks that answer with one label."""
 
     tokenizer: TokenizerConfig = TokenizerConfig()
     max_length: int = Field(256, ge=4, description="pieces; longer texts are cut (regard check counts them)")
@@ -50,19 +46,86 @@ class LabelConfig(TaskSettings):
     )
 
     @property
-    def fields(self) -> Fields:
-        return {"label": LabelField()}
+    def given(self) -> dict[str, Any]:
+        """The unfitted fields that are read, by role."""
+        return {"text": Text(self.tokenizer)}
+
+    @property
+    def unfitted(self) -> Fields:
+        return self.given | {"label": Label()}
+
+    @property
+    def asked(self) -> Fields:
+        return {role: one for role, one in self.given.items() if not isinstance(one, Text)}
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self.given)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (*self.given, "label")
 
 
 class ClassifyConfig(LabelConfig):
     kind: Literal["classify"] = "classify"
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """One field of any kind: the one that `[fields]` names, else a text."""
+        others = {role: settings for role, settings in self.fields.items() if role != "label"}
+        if not others:
+            return {"text": Text(self.tokenizer)}
+        return {role: FIELDS[settings.kind].of(settings) for role, settings in others.items()}
+
+
+@dataclass(frozen=True)
+class LabelBatch:
+    inputs: Inputs
+    labels_B: Tensor
+    examples: tuple[Example, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"examples": len(self.examples)}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(self, inputs=moved(self.inputs, device), labels_B=self.labels_B.to(device))
+
+
+class LabelPrediction(Prediction):
+    probability: Rounded
+    probabilities: dict[str, Rounded]
+    index: int = Field(exclude=True)
+
+
+@dataclass(frozen=True)
+class LabelTally(Columns):
+    predicted: list[str] = field(default_factory=list)
+    gold: list[str] = field(default_factory=list)
+
+    @property
+    def truth(self) -> list[str]:
+        return self.gold
+
+    @cached_property
+    def weighed(self) -> Weigh:
+        return one_label(self.predicted, self.gold)
+
+    def metrics(self) -> dict[str, float]:
+        return plainly(self)
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return {}
+
 
 class Classify(Task):
     kind: ClassVar[str] = "classify"
     settings: ClassVar[type[Any]] = ClassifyConfig
-    roles: ClassVar[tuple[str, ...]] = ("text", "label")
-    inputs: ClassVar[tuple[str, ...]] = ("text",)
+    prediction: ClassVar[type[Prediction]] = LabelPrediction
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     called: ClassVar[str] = "a classifier"
     metric = Metric("accuracy")
@@ -71,117 +134,156 @@ class Classify(Task):
     def __init__(
         self,
         config: LabelConfig,
-        tokenizer: Tokenizer,
-        labels: Sequence[str],
+        given: dict[str, Any],
+        label: Any,
         weights: Sequence[float] | None = None,
     ) -> None:
-        self.config, self.tokenizer, self.labels = config, tokenizer, tuple(labels)
+        """Takes the fitted fields that are read, by role, and that of the label."""
+        self.config, self.given, self.label = config, given, label
+        self.input = self.joined()
         self.weights_C = None if weights is None else torch.tensor(weights)
-        self.widths = Widths({"vocab": len(tokenizer)}, {"classes": len(self.labels)})
+        self.widths = Widths(self.input.width, label.width)
+
+    def joined(self) -> Input:
+        """What the encoder reads."""
+        (only,) = self.given.values()
+        read: Input = only.alone(self.config.max_length)
+        return read
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = self.label.names
+        return names
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """That of all its texts."""
+        return next(iter(self.tokenizers.values()))
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        """One, as texts that are read together share it."""
+        role, first = next(iter(self.given.items()))
+        return {role: first.tokenizer} if isinstance(first, Text) else {}
 
     @classmethod
     def fit(cls, config: LabelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
-        labels: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         file = "the training data"
+        fields = config.given
 
-        def texts() -> Iterator[str]:
+        def values() -> Iterator[tuple[Any, ...]]:
             nonlocal file
             for row in rows:
-                if not row.cells["label"]:
+                label = row.cells["label"]
+                if not label:
                     raise DataError(f"{row.where}: the label is empty; give every training text one")
-                refuse_texts([row.cells["label"]], row, "label")
+                refuse_texts([label], row.where, "label")
                 file = row.file
-                labels[row.cells["label"]] += 1
-                if len(labels) > MOST_LABELS:
+                counts[label] += 1
+                if len(counts) > MOST_LABELS:
                     raise DataError(
                         f"{file}: more than {MOST_LABELS:,} different labels look like text, not classes; "
                         "choose the right column with data.columns.label"
                     )
-                yield cls.spoken(row)
+                yield tuple(one.parse(row.cells[role], row.where) for role, one in fields.items())
 
-        learnt_from = sampled(texts())
-        if len(labels) < 2:
+        learnt_from = sampled(values())
+        if len(counts) < 2:
             raise DataError(
-                f"{file}: only one label ({', '.join(map(quoted, labels))}) in the training data; "
+                f"{file}: only one label ({', '.join(map(quoted, counts))}) in the training data; "
                 f"{cls.called} needs at least two"
             )
-        tokenizer = tokenizer or Tokenizer.train(config.tokenizer, learnt_from)
-        share = labels.total() / len(labels)
+        share = counts.total() / len(counts)
+        weights = class_weights(config.class_weights, counts, lambda n: share / n)
         return cls(
-            config, tokenizer, sorted(labels), weights(config.class_weights, labels, lambda n: share / n)
+            config, cls.fit_given(fields, learnt_from, tokenizer), cls._label(config).fit(counts), weights
         )
 
     @classmethod
-    def spoken(cls, row: Row) -> str:
-        """What the vocabulary is learnt from."""
-        return "\n".join(row.cells[role] for role in cls.inputs)
+    def fit_given(
+        cls, fields: dict[str, Any], learnt_from: Sequence[tuple[Any, ...]], tokenizer: Tokenizer | None
+    ) -> dict[str, Any]:
+        """The fitted fields: a vocabulary is learnt from all texts of a row together, unless it is given."""
+        first, *_ = fields.values()
+        if not isinstance(first, Text):
+            return {
+                role: one.fit([values[place] for values in learnt_from])
+                for place, (role, one) in enumerate(fields.items())
+            }
+        texts = ("\n".join(map(cls.spoken, values)) for values in learnt_from)
+        learnt = first.fit(texts, tokenizer).learnt
+        return {role: replace(one, learnt=learnt) for role, one in fields.items()}
 
-    @property
-    def tokenizers(self) -> dict[str, Tokenizer]:
-        return {"text": self.tokenizer}
+    @staticmethod
+    def spoken(value: Any) -> str:
+        """What of a text the vocabulary is learnt from."""
+        return str(value)
 
     def save(self, folder: Path) -> None:
-        self.tokenizer.save(folder / "tokenizer.json")
-        write_labels(folder, self.labels, self.weights_C)
+        first, *_ = self.given.values()
+        first.save(folder)
+        self.label.save(folder)
+        write_weights(folder, self.weights_C)
 
     @classmethod
     def load(cls, config: LabelConfig, folder: Path) -> Self:
-        return cls(config, Tokenizer.load(folder / "tokenizer.json"), *read_labels(folder))
+        first, *others = config.given.items()
+        fitted = first[1].load(folder)
+        given = {first[0]: fitted} | {role: replace(one, learnt=fitted.learnt) for role, one in others}
+        label = cls._label(config).load(folder)
+        return cls(config, given, label, read_weights(folder, len(label.names)))
 
-    def encode(self, rows: Sequence[Row]) -> list[Text]:
-        by_role = (self.tokenizer.ids([row.cells[role] for row in rows]) for role in self.inputs)
-        return [self._text(row, texts) for row, *texts in zip(rows, *by_role, strict=True)]
+    @classmethod
+    def of_vocabulary(
+        cls,
+        config: Any,
+        tokenizer: Tokenizer,
+        labels: Sequence[str],
+        weights: Sequence[float] | None = None,
+    ) -> Self:
+        """The task with a vocabulary and labels that were learnt elsewhere."""
+        given = {role: replace(one, learnt=tokenizer) for role, one in config.given.items()}
+        return cls(config, given, replace(cls._label(config), names=tuple(labels)), weights)
 
-    def _text(self, row: Row, texts: Sequence[list[int]]) -> Text:
-        kept = shortened(texts, self.config.max_length)
-        second = len(self.tokenizer.framed(kept[0])) if len(kept) > 1 else None
-        tokens = np.array(self.tokenizer.framed(*kept))
-        return Text(row, tokens, self.index(row), kept != [*texts], second)
+    @classmethod
+    def _label(cls, config: Any) -> Any:
+        return config.unfitted["label"]
 
-    def index(self, row: Row) -> int:
-        """Of its label."""
-        label = row.cells.get("label")
-        if label is None:
-            return -1
-        if not label:
-            raise DataError(f"{row.where}: the label is empty; give every text one")
-        if label not in self.labels:
-            near = did_you_mean(label, self.labels)
-            raise DataError(f"{row.where}: label {quoted(label)} does not occur in the training data{near}")
-        return self.labels.index(label)
+    def values(self, row: Row) -> list[Any]:
+        """The values of what is read of a row."""
+        return [one.parse(row.cells[role], row.where) for role, one in self.given.items()]
 
-    def usable(self, example: Text) -> bool:
-        """Every text says something."""
-        size, least = len(example.tokens), len(self.tokenizer.framed(()))
-        return size > least if example.second is None else size > example.second + 1 > least + 1
+    def encode(self, rows: Sequence[Row]) -> list[Example]:
+        values = list(zip(*map(self.values, rows), strict=True))
+        parts = [one.encode(column) for one, column in zip(self.given.values(), values, strict=True)]
+        return [
+            Example(row, {**coded.arrays, **self.target(row)}, coded.notes)
+            for row, coded in zip(rows, map(self.input.assemble, zip(*parts, strict=True)), strict=True)
+        ]
 
-    def size(self, example: Text) -> tuple[int]:
-        return (len(example.tokens),)
+    def target(self, row: Row) -> dict[str, Any]:
+        """The arrays of what is to be answered; −1 when that is unknown."""
+        if "label" not in row.cells:
+            return {"label": np.array([-1])}
+        (coded,) = self.label.encode([self.label.parse(row.cells["label"], row.where)])
+        return dict(coded.arrays)
 
-    def keep(self, example: Text) -> Arrays:
-        second = {} if example.second is None else {"second": np.array([example.second])}
-        return {"tokens": example.tokens, "label": np.array([example.label])} | second
+    def usable(self, example: Example) -> bool:
+        return not self.input.is_empty(example.arrays)
 
-    def revive(self, row: Row, kept: Arrays) -> Text:
-        second = int(kept["second"][0]) if "second" in kept else None
-        return Text(row, kept["tokens"], int(kept["label"][0]), second=second)
+    def size(self, example: Example) -> tuple[int]:
+        return (self.input.size(example.arrays),)
 
-    def collate(self, examples: Sequence[Text]) -> Texts:
-        return Texts(
-            padded([example.tokens for example in examples]),
-            torch.tensor([len(example.tokens) for example in examples]),
-            torch.tensor([example.label for example in examples]),
-            tuple(examples),
-            segments(examples),
-        )
+    def collate(self, examples: Sequence[Example]) -> LabelBatch:
+        labels = [int(example.arrays["label"][0]) for example in examples]
+        return LabelBatch(self.collated(examples), torch.tensor(labels), tuple(examples))
 
-    def logits(self, model: nn.Module, batch: Texts) -> Tensor:
-        told = () if batch.segments_BT is None else (batch.segments_BT,)
-        logits_BC: Tensor = model(batch.tokens_BT, batch.lengths_B, *told)
-        return logits_BC
+    def collated(self, examples: Sequence[Example]) -> Inputs:
+        return tensors(self.input.collate([example.arrays for example in examples]))
 
-    def loss(self, model: nn.Module, batch: Texts) -> Loss:
-        logits_BC = self.logits(model, batch)
+    def loss(self, model: nn.Module, batch: LabelBatch) -> Loss:
+        logits_BC = model(batch.inputs)
         smoothed = F.cross_entropy(
             logits_BC,
             batch.labels_B,
@@ -190,65 +292,53 @@ class Classify(Task):
             label_smoothing=self.config.label_smoothing,
         )
         plain = F.cross_entropy(logits_BC.detach(), batch.labels_B, reduction="sum")
-        return Loss({"texts": Part(smoothed)}, shown={"texts": plain})
+        return Loss({"examples": Part(smoothed)}, shown={"examples": plain})
 
-    def measure(self, model: nn.Module, batch: Texts, *, thorough: bool) -> LabelTally:
-        predicted = [label.text for label in self.predict(model, batch)]
+    def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> Any:
+        predicted = [answer.text for answer in self.predict(model, batch)]
         return LabelTally(predicted, [self.labels[index] for index in batch.labels_B.tolist()])
 
-    def predict(self, model: nn.Module, batch: Texts, tell: Tell = untold) -> list[Label]:
+    def predict(self, model: nn.Module, batch: LabelBatch, tell: Tell = untold) -> list[LabelPrediction]:
         with torch.inference_mode():
-            probabilities = torch.softmax(self.logits(model, batch), dim=-1).tolist()
-        labels = [
-            self._label(row, example.cut) for row, example in zip(probabilities, batch.examples, strict=True)
-        ]
-        for place, label in enumerate(labels):
-            tell(place, label)
-        return labels
+            probabilities = torch.softmax(model(batch.inputs), dim=-1).tolist()
+        answers = list(map(self._answer, probabilities, batch.examples))
+        for place, answer in enumerate(answers):
+            tell(place, answer)
+        return answers
 
-    def _label(self, probabilities: list[float], cut: bool) -> Label:
+    def _answer(self, probabilities: list[float], example: Example) -> LabelPrediction:
         index = max(range(len(probabilities)), key=probabilities.__getitem__)
-        by_label = dict(zip(self.labels, probabilities, strict=True))
-        return Label(self.labels[index], probabilities[index], by_label, index, cut)
-
-    def force(self, example: Text, prediction: Label) -> Texts:
-        return self.collate([replace(example, label=prediction.index)])
-
-    def replay(self, model: nn.Module, batch: Texts) -> Tensor:
-        log_probs_BC = torch.log_softmax(self.logits(model, batch), dim=-1)
-        return log_probs_BC.gather(1, batch.labels_B[:, None])
-
-    def stays(self, tokens_1T: Tensor, pieces: Sequence[int]) -> Tensor:
-        """Which of the pieces are marks, which are never left out: stays_B."""
-        return marks_among(self.tokenizer, tokens_1T, pieces)
-
-    def leave_out(self, batch: Texts, pieces: Sequence[int]) -> Texts:
-        n, stays_B = len(pieces), self.stays(batch.tokens_BT, pieces)
-        return Texts(
-            without_words(batch.tokens_BT, pieces, stays_B),
-            batch.lengths_B - 1 + stays_B.long(),
-            batch.labels_B.expand(n),
-            batch.examples * n,
-            None if batch.segments_BT is None else without_words(batch.segments_BT, pieces, stays_B),
+        return LabelPrediction(
+            text=self.labels[index],
+            probability=probabilities[index],
+            probabilities=dict(zip(self.labels, probabilities, strict=True)),
+            index=index,
+            input_cut=example.notes.get("cut", False),
         )
 
-    def axes(self, example: Text, prediction: Label) -> Axes:
-        marks, size = self.tokenizer.marks, len(example.tokens)
-        begin, end = self.tokenizer.pieces(marks.begin), self.tokenizer.pieces([marks.end])
-        parts = pairwise((len(begin), size if example.second is None else example.second, size))
-        shown = [
-            word
-            for role, (first, after) in zip(self.inputs, parts, strict=False)
-            for word in (*self.tokenizer.words(example.row.cells[role], after - first - 1), *end)
-        ]
-        by_name = {
-            "text": ended("text", (*begin, *shown)),
-            "label": Axis("label", (prediction.text,), unit="label"),
-        }
-        return Axes(by_name, left_out="text", answer="label", site=_site)
+    def force(self, example: Example, prediction: Any) -> Any:
+        label = {"label": np.array([prediction.index])}
+        return self.collate([replace(example, arrays={**example.arrays, **label})])
 
+    def replay(self, model: nn.Module, batch: Any) -> Tensor:
+        log_probs_BC = torch.log_softmax(model(batch.inputs), dim=-1)
+        return log_probs_BC.gather(1, batch.labels_B[:, None])
 
-def _site(site: str) -> tuple[str, str, str]:
-    if site.startswith("pooling"):
-        return "pooling: label → words", "label", "text"
-    return word_to_word(site)
+    def leave_out(self, batch: Any, axis: Axis, units: Sequence[int]) -> Any:
+        n, device = len(units), batch.labels_B.device
+        arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
+        left = tensors(self.input.without(arrays, axis, units, "remove"))
+        return replace(
+            batch,
+            inputs=moved(left, device),
+            labels_B=batch.labels_B.expand(n, *batch.labels_B.shape[1:]),
+            examples=batch.examples * n,
+        )
+
+    def axis(self, example: Example) -> Axis:
+        return self.input.axis(self.values(example.row), Coded(example.arrays, example.notes))
+
+    def axes(self, example: Example, prediction: Any) -> Axes:
+        read = self.axis(example)
+        by_name = {"input": read, "label": Axis("label", (prediction.text,), unit="label")}
+        return Axes(by_name, left_out="input", answer="label", site=unit_to_unit("label"))

@@ -7,6 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from regard.fields.field import Input
+from regard.fields.joined import Joined
+from regard.fields.text import Text
 from regard.tasks.classify import Classify, LabelConfig
 
 
@@ -16,9 +19,14 @@ class ClassifyPairConfig(LabelConfig):
         256, ge=4, description="pieces of both texts and the mark between them; the longer one is cut first"
     )
 
+    @property
+    def given(self) -> dict[str, Any]:
+        return {"text": Text(self.tokenizer), "second": Text(self.tokenizer)}
+
 
 class ClassifyPair(Classify):
     kind: ClassVar[str] = "classify_pair"
     settings: ClassVar[type[Any]] = ClassifyPairConfig
-    roles: ClassVar[tuple[str, ...]] = ("text", "second", "label")
-    inputs: ClassVar[tuple[str, ...]] = ("text", "second")
+
+    def joined(self) -> Input:
+        return Joined(tuple(self.given.values()), self.config.max_length)

@@ -44,6 +44,8 @@ class ReplyConfig(DecodeConfig):
 
 class DialogueConfig(Seq2SeqConfig):
     kind: Literal["dialogue"] = "dialogue"
+    roles: ClassVar[tuple[str, ...]] = ("context", "reply")
+    inputs: ClassVar[tuple[str, ...]] = ("context",)
     joint: Literal[True] = Field(True, description="turns and replies have one vocabulary")
     max_length: int = Field(
         128, ge=4, description="pieces; of longer contexts the end is read, longer replies are left out"
@@ -59,7 +61,7 @@ class DialogueConfig(Seq2SeqConfig):
     decode: ReplyConfig = ReplyConfig()
 
     @property
-    def fields(self) -> Fields:
+    def unfitted(self) -> Fields:
         return {"context": Turns(self.separator), "reply": Replies(self.separator)}
 
     @property
@@ -74,8 +76,6 @@ class DialogueConfig(Seq2SeqConfig):
 class Dialogue(Seq2Seq[DialogueConfig]):
     kind: ClassVar[str] = "dialogue"
     settings: ClassVar[type[Any]] = DialogueConfig
-    roles: ClassVar[tuple[str, ...]] = ("context", "reply")
-    inputs: ClassVar[tuple[str, ...]] = ("context",)
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
     metric = Metric("probability")
     learns_from_cut: ClassVar[bool] = True

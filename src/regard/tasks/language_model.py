@@ -68,6 +68,8 @@ class ContinueConfig(DecodeConfig):
 
 class LanguageModelConfig(TaskSettings):
     kind: Literal["language_model"] = "language_model"
+    roles: ClassVar[tuple[str, ...]] = ("text",)
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
     tokenizer: TextTokenizer = TextTokenizer()
     documents: By = Field(
         "files",
@@ -90,8 +92,6 @@ class LanguageModelConfig(TaskSettings):
 class LanguageModel(Writing):
     kind: ClassVar[str] = "language_model"
     settings: ClassVar[type[Any]] = LanguageModelConfig
-    roles: ClassVar[tuple[str, ...]] = ("text",)
-    inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("gpt",)
     called: ClassVar[str] = "a language model"
     layout: ClassVar[type[Examples]] = Packed
@@ -272,7 +272,7 @@ class LanguageModel(Writing):
         told_BT = _told(model, without_each(read_BT, batch.left_out), moved_BT, labels_BT)
         return told_BT.masked_fill(before_BT < left_out_B1, torch.nan)
 
-    def leave_out(self, batch: Stretches, pieces: Sequence[int]) -> Stretches:
+    def leave_out(self, batch: Stretches, axis: Axis, pieces: Sequence[int]) -> Stretches:
         return replace(batch, left_out=pieces)
 
     def axes(self, example: Stretch, prediction: Continuation) -> Axes:

@@ -62,6 +62,8 @@ class PretrainTokenizer(TokenizerConfig):
 
 class PretrainConfig(TaskSettings):
     kind: Literal["pretrain"] = "pretrain"
+    roles: ClassVar[tuple[str, ...]] = ("text",)
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
     tokenizer: PretrainTokenizer = PretrainTokenizer()
     documents: By = Field(
         "paragraphs",
@@ -98,8 +100,6 @@ class PretrainConfig(TaskSettings):
 class Pretrain(Task):
     kind: ClassVar[str] = "pretrain"
     settings: ClassVar[type[Any]] = PretrainConfig
-    roles: ClassVar[tuple[str, ...]] = ("text",)
-    inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("bert_pretraining",)
     called: ClassVar[str] = "a pretrained BERT"
     sample: ClassVar[str] = f"your {MASK}"
@@ -286,7 +286,7 @@ class Pretrain(Task):
         told_N: Tensor = model(*batch.inputs, log_probs(batch.labels_N))[0]
         return told_N.view(len(batch.lengths_B), -1)
 
-    def leave_out(self, batch: MaskedTexts, pieces: Sequence[int]) -> MaskedTexts:
+    def leave_out(self, batch: MaskedTexts, axis: Axis, pieces: Sequence[int]) -> MaskedTexts:
         """It is hidden: to a model of hidden words that is to know nothing of it."""
         return batch.hiding(pieces, self.masking.mask)
 

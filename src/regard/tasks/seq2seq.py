@@ -58,8 +58,6 @@ Co = TypeVar("Co", bound=Seq2SeqConfig)
 
 class Seq2Seq(Writing, Generic[Co]):
     kind: ClassVar[str]
-    roles: ClassVar[tuple[str, ...]]
-    inputs: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
     called: ClassVar[str] = "a model that writes"
     unusable: ClassVar[str] = "empty or too long"
@@ -73,7 +71,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     @classmethod
     def fit(cls, config: Co, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
-        pairs = sampled(tuple(row.cells[role] for role in cls.roles) for row in rows)
+        pairs = sampled(tuple(row.cells[role] for role in config.roles) for row in rows)
         if config.joint:
             joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
             return cls(config, joint, joint).checked()
@@ -106,7 +104,7 @@ class Seq2Seq(Writing, Generic[Co]):
         if config.joint:
             joint = Tokenizer.load(folder / "tokenizer.json")
             return cls(config, joint, joint)
-        source, target = (Tokenizer.load(folder / role / "tokenizer.json") for role in cls.roles)
+        source, target = (Tokenizer.load(folder / role / "tokenizer.json") for role in config.roles)
         return cls(config, source, target)
 
     def encode(self, rows: Sequence[Row]) -> list[Pair]:
@@ -259,7 +257,7 @@ class Seq2Seq(Writing, Generic[Co]):
         log_probs_BTV = torch.log_softmax(self.forward(model, batch), dim=-1).view(n_rows, length, -1)
         return log_probs_BTV.gather(2, batch.labels_BT[..., None]).squeeze(-1)
 
-    def leave_out(self, batch: Pairs, pieces: Sequence[int]) -> Pairs:
+    def leave_out(self, batch: Pairs, axis: Axis, pieces: Sequence[int]) -> Pairs:
         n = len(pieces)
         return Pairs(
             without_each(batch.source_BK, pieces),

@@ -7,6 +7,17 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
+from regard.fields.field import Arrays
+from regard.layers.inputs import Inputs
+
+
+def tensors(arrays: Arrays) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def moved(inputs: Inputs, device: torch.device) -> dict[str, Tensor]:
+    return {name: tensor.to(device) for name, tensor in inputs.items()}
+
 
 @dataclass(frozen=True)
 class Padded:

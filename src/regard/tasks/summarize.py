@@ -23,6 +23,8 @@ LEAD = 10
 
 class SummarizeConfig(Seq2SeqConfig):
     kind: Literal["summarize"] = "summarize"
+    roles: ClassVar[tuple[str, ...]] = ("document", "summary")
+    inputs: ClassVar[tuple[str, ...]] = ("document",)
     joint: bool = Field(True, description="one vocabulary for documents and summaries")
     max_length: int = Field(
         256,
@@ -61,8 +63,6 @@ class SummaryTally(Columns):
 class Summarize(Seq2Seq[SummarizeConfig]):
     kind: ClassVar[str] = "summarize"
     settings: ClassVar[type[Any]] = SummarizeConfig
-    roles: ClassVar[tuple[str, ...]] = ("document", "summary")
-    inputs: ClassVar[tuple[str, ...]] = ("document",)
     metric = Metric("rougeL")
     learns_from_cut: ClassVar[bool] = True
 

@@ -17,6 +17,7 @@ from regard.data.sample import sampled
 from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
 from regard.fields.axis import Axis, ended
+from regard.fields.label import refuse_texts
 from regard.fields.tags import Tags, Words, words_of
 from regard.files.conll import INSIDE_A_WORD
 from regard.files.lines import UNDECODED
@@ -25,7 +26,6 @@ from regard.files.row import Row, text_of
 from regard.metrics.metric import Metric
 from regard.models.tagger import Tagger
 from regard.models.widths import Widths
-from regard.tasks.labels import refuse_texts
 from regard.tasks.sentences import Sentence, Sentences
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
@@ -44,6 +44,8 @@ MOST_TAGS = 1000
 
 class TagConfig(TaskSettings):
     kind: Literal["tag"] = "tag"
+    roles: ClassVar[tuple[str, ...]] = ("text", "tags")
+    inputs: ClassVar[tuple[str, ...]] = ("text",)
     tokenizer: TokenizerConfig = TokenizerConfig()
     split: Split = Field(
         "auto",
@@ -59,15 +61,13 @@ class TagConfig(TaskSettings):
     max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
     @property
-    def fields(self) -> Fields:
+    def unfitted(self) -> Fields:
         return {"text": Words(), "tags": Tags()}
 
 
 class Tag(Task):
     kind: ClassVar[str] = "tag"
     settings: ClassVar[type[Any]] = TagConfig
-    roles: ClassVar[tuple[str, ...]] = ("text", "tags")
-    inputs: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     called: ClassVar[str] = "a tagger"
     unusable: ClassVar[str] = "empty or illegally tagged"
@@ -95,7 +95,7 @@ class Tag(Task):
             nonlocal characters
             for row in rows:
                 words, own = words_and_tags(row)
-                refuse_texts(own, row, "tags")
+                refuse_texts(own, row.where, "tags")
                 names.update(own)
                 characters = characters and all(len(word) == 1 for word in words)
                 if len(names) > MOST_TAGS:
@@ -258,7 +258,7 @@ class Tag(Task):
         scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
         return model.marginals(scores_BNC, batch.keep_BN)
 
-    def leave_out(self, batch: Sentences, pieces: Sequence[int]) -> Sentences:
+    def leave_out(self, batch: Sentences, axis: Axis, pieces: Sequence[int]) -> Sentences:
         return batch.unknowing(pieces, self.tokenizer.marks)
 
     def axes(self, example: Sentence, prediction: Tagged) -> Axes:

@@ -9,21 +9,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
+from pydantic import Field as PydanticField
+from pydantic import field_validator
 from torch import Tensor, nn
 
-from regard.config import Config
+from regard.config import Choice, Config
 from regard.data.cache import Arrays, Examples, Ints
+from regard.data.example import Example
 from regard.data.splits import Every, HoldOut
 from regard.decode import untold
 from regard.errors import RecipeError
+from regard.fields import FIELDS
 from regard.fields.axis import Axis
-from regard.fields.field import Field
+from regard.fields.field import FieldSettings
 from regard.files.documents import By
-from regard.files.row import Row, text_of
+from regard.files.read import Cells
+from regard.files.row import Row, rows_of, text_of
 from regard.metrics.metric import Metric
 from regard.models.widths import Widths
 from regard.text.tokenizer import PAD, Tokenizer
@@ -107,7 +112,17 @@ class Axes:
     answer: str
     """The axis of what `replay` gives the log-probabilities of."""
     site: Callable[[str], tuple[str, str, str]]
-    """An attention site → a title, and the names of the axes of its rows and columns."""
+    """An attention site → a title, and the names of the axes of its rows and columns.
+
+    `{unit}` and `{units}` in a title stand for what the axis that is left out is made of.
+    """
+
+    def titled(self, site: str) -> tuple[str, Axis, Axis]:
+        """The title of an attention site, and the axes of its rows and columns."""
+        title, rows, columns = self.site(site)
+        unit = {"token": "word"}.get(self.by_name[self.left_out].unit, self.by_name[self.left_out].unit)
+        units = {"patch": "patches"}.get(unit, f"{unit}s")
+        return title.format(unit=unit, units=units), self.by_name[rows], self.by_name[columns]
 
 
 @dataclass(frozen=True)
@@ -129,8 +144,9 @@ ROWS_TOGETHER = 64
 """Inputs answered in one batch."""
 
 
-Fields = Mapping[str, Field]
+Fields = Mapping[str, Cells]
 """By role."""
+FieldConfig = Annotated[FieldSettings, Choice(FIELDS, lambda field: field.settings)]
 
 
 class TaskSettings(Config):
@@ -138,10 +154,38 @@ class TaskSettings(Config):
 
     kind: str
     max_length: int
+    fields: dict[str, FieldConfig] = PydanticField(default_factory=dict)
+    """Settings of fields, by role: `[fields.NAME]` in a recipe."""
+
+    @field_validator("fields", mode="before")
+    @classmethod
+    def _kinds_by_name(cls, given: Any) -> Any:
+        """A field that is named after a kind of data need not say which it is."""
+        if not isinstance(given, Mapping):
+            return given
+        return {
+            role: {"kind": role} | dict(table) if isinstance(table, Mapping) and role in FIELDS else table
+            for role, table in given.items()
+        }
 
     @property
-    def fields(self) -> Fields:
-        """The field of every role whose cells are not just text."""
+    def roles(self) -> tuple[str, ...]:
+        """The columns a row must have for training."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Those of them that prediction needs."""
+        raise NotImplementedError
+
+    @property
+    def unfitted(self) -> Fields:
+        """The field of every role whose cells are not just text, as it is before anything is learnt."""
+        return {}
+
+    @property
+    def asked(self) -> Fields:
+        """The field of every input that is asked with something else than a text."""
         return {}
 
     @property
@@ -164,10 +208,6 @@ class Task(Protocol):
 
     kind: ClassVar[str]
     settings: ClassVar[type[Any]]
-    roles: ClassVar[tuple[str, ...]]
-    """The columns a row must have for training."""
-    inputs: ClassVar[tuple[str, ...]]
-    """Those of them that prediction needs."""
     models: ClassVar[tuple[str, ...]]
     """The kinds of model that can do it."""
     called: ClassVar[str]
@@ -178,7 +218,20 @@ class Task(Protocol):
     """An input that every model of this task can answer."""
     layout: ClassVar[type[Examples]] = Examples
     """How examples lie over the cached rows."""
+    config: Any
     widths: Widths
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The columns a row must have for training."""
+        roles: tuple[str, ...] = self.config.roles
+        return roles
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Those of them that prediction needs."""
+        inputs: tuple[str, ...] = self.config.inputs
+        return inputs
 
     @property
     @abstractmethod
@@ -204,6 +257,17 @@ class Task(Protocol):
     def rows(cls, record: Row) -> Iterator[Row]:
         """The rows that one record of a file becomes; DataError where its cells do not belong together."""
         yield record
+
+    def probe(self) -> dict[str, Any]:
+        """An input that every model of this task can answer."""
+        return {
+            role: self.config.asked[role].sample if role in self.config.asked else self.sample
+            for role in self.inputs
+        }
+
+    def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
+        """Rows of what somebody asks, counted from `first`."""
+        return rows_of(values, *self.inputs, first=first, fields=self.config.asked)
 
     def searching(self, **changes: Any) -> Self:
         """The same task with another search (beam=5); RecipeError when it does not search."""
@@ -232,13 +296,14 @@ class Task(Protocol):
     def size(self, example: Any) -> tuple[int, ...]:
         """Its length in tokens, side by side: batches are bucketed by it and bounded by rows × longest."""
 
-    @abstractmethod
     def keep(self, example: Any) -> Arrays:
         """The arrays that a cache has to keep of it."""
+        arrays: Arrays = example.arrays
+        return arrays
 
-    @abstractmethod
     def revive(self, row: Row, kept: Arrays) -> Any:
-        """The example again, as far as training needs it; the row has no text."""
+        """The example again, as far as training needs it; the row has no cells."""
+        return Example(row, kept)
 
     @abstractmethod
     def collate(self, examples: Sequence[Any]) -> Any: ...
@@ -274,8 +339,8 @@ class Task(Protocol):
         """Log-probabilities of what is forced: one per predicted token (or one per label)."""
 
     @abstractmethod
-    def leave_out(self, batch: Any, units: Sequence[int]) -> Any:
-        """The forced batch once per input unit of these, without that unit."""
+    def leave_out(self, batch: Any, axis: Axis, units: Sequence[int]) -> Any:
+        """The forced batch once for each of these units of the axis, without that unit."""
 
     @abstractmethod
     def axes(self, example: Any, prediction: Any) -> Axes:
@@ -286,9 +351,9 @@ class Task(Protocol):
         return []
 
 
-def typed(task: type[Task]) -> str:
+def typed(task: type[Task], config: TaskSettings) -> str:
     """How an input of a task is typed on a command line."""
-    first, *others = task.inputs
+    first, *others = config.inputs
     if not others:
         return f'"{task.sample}"'
     return " ".join([f'"your {first}"', *(f'--{role} "your {role}"' for role in others)])
@@ -297,6 +362,17 @@ def typed(task: type[Task]) -> str:
 def layer_of(site: str) -> int | None:
     """The layer that an attention site is in, from 1; None for a site outside of layers."""
     return next((int(part) + 1 for part in site.split(".") if part.isdigit()), None)
+
+
+def unit_to_unit(answer: str) -> Callable[[str], tuple[str, str, str]]:
+    """Names the sites of an encoder, and of a pooling over its states for the answer."""
+
+    def site(name: str) -> tuple[str, str, str]:
+        if name.startswith("pooling"):
+            return f"pooling: {answer} → {{units}}", answer, "input"
+        return f"encoder layer {layer_of(name)}: {{unit}} → {{unit}}", "input", "input"
+
+    return site
 
 
 def word_to_word(site: str) -> tuple[str, str, str]:

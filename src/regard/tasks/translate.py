@@ -17,6 +17,8 @@ from regard.tasks.shared import Columns
 
 class TranslateConfig(Seq2SeqConfig):
     kind: Literal["translate"] = "translate"
+    roles: ClassVar[tuple[str, ...]] = ("source", "target")
+    inputs: ClassVar[tuple[str, ...]] = ("source",)
     bleu_tokenize: BleuTokenizer = Field(
         "13a", description="sacrebleu's; 'zh' for Chinese output, 'none' for tokenised text"
     )
@@ -60,8 +62,6 @@ class TextTally(Columns):
 class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
     settings: ClassVar[type[Any]] = TranslateConfig
-    roles: ClassVar[tuple[str, ...]] = ("source", "target")
-    inputs: ClassVar[tuple[str, ...]] = ("source",)
     metric = Metric("bleu")
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:

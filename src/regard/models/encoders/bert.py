@@ -10,14 +10,17 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import nn
 
 from regard.attention import Learned, padding
 from regard.layers.block import BlockConfig
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
 from regard.layers.feedforward import Activation
+from regard.layers.inputs import Encoded, Inputs
 from regard.layers.stack import Stack, positions_like
+from regard.models.encoders.encoder import EncoderSettings
+from regard.models.widths import Width
 
 
 def _sizes(d_model: int, n_layers: int) -> dict[str, Any]:
@@ -34,9 +37,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class BertConfig(BlockConfig):
+class BertConfig(BlockConfig, EncoderSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["bert"] = "bert"
+    reads: ClassVar[str] = "tokens"
     preset: Literal["tiny", "mini", "small", "medium", "base"] | None = Field(
         None, description="sizes to start from; fields given beside it win (base is the paper's)"
     )
@@ -57,8 +61,8 @@ class BertConfig(BlockConfig):
     def d_out(self) -> int:
         return self.d_model
 
-    def build(self, n_tokens: int) -> "Bert":
-        return Bert(self, n_tokens)
+    def build(self, width: Width) -> "Bert":
+        return Bert(self, width["vocab"])
 
 
 class Bert(nn.Module):
@@ -73,12 +77,12 @@ class Bert(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.stack = Stack(config, config.n_layers)
 
-    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
-        """states_BTD; without segments, or where it has only one, everything belongs to the first."""
+    def forward(self, inputs: Inputs) -> Encoded:
+        """Without segments, or where it has only one, everything belongs to the first."""
+        tokens_BT, lengths_B, segments_BT = inputs["ids"], inputs["lengths"], inputs.get("segments")
         positions_1T = positions_like(tokens_BT)
         if segments_BT is None or len(self.segment.weight) == 1:
             segments_BT = torch.zeros_like(positions_1T)
         x_BTD = self.embed(tokens_BT, positions_1T) + self.segment(segments_BT, positions_1T)
         x_BTD = self.dropout(self.embed_norm(x_BTD))
-        states_BTD: Tensor = self.stack(x_BTD, mask=padding(lengths_B))[0]
-        return states_BTD
+        return Encoded(self.stack(x_BTD, mask=padding(lengths_B))[0], lengths_B)

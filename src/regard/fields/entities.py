@@ -1,15 +1,70 @@
-"""Where the marks of two entities stand among the pieces of a sentence, and what of a long one is read.
+"""A sentence with two marked entities: a cell is a text with `<e1>…</e1>` and `<e2>…</e2>`.
 
 A sentence is cut at the marks before it becomes pieces, so that no piece crosses the border of an entity, as
 many would where words have no spaces between them.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from regard.text.marked import MARKS, Marked
+import numpy as np
+
+from regard.fields.axis import Axis, ended
+from regard.fields.field import Arrays, Coded, Width
+from regard.fields.joined import Joined
+from regard.fields.text import Text
+from regard.text.marked import MARKS, Marked, read_marked
 from regard.text.tokenizer import Encoded
+
+BLANK = Marked("", (0, 0), (0, 0))
+
+
+@dataclass(frozen=True)
+class Entities(Text):
+    kind: ClassVar[str] = "entities"
+
+    def parse(self, cell: str, where: str) -> Any:
+        return read_marked(cell, where) if cell.strip() else BLANK
+
+    def encode(self, values: Sequence[Any]) -> list[Coded]:
+        """As they are: where a sentence is cut decides what tokens it has."""
+        return [Coded({}, {"marked": value}) for value in values]
+
+
+@dataclass(frozen=True)
+class MarkedText(Joined):
+    """A sentence whose entities stand between tokens beyond the vocabulary, which no text can spell."""
+
+    @property
+    def first_mark(self) -> int:
+        return len(self.fields[0].tokenizer)
+
+    @property
+    def width(self) -> Width:
+        return {"vocab": self.first_mark + len(MARKS)}
+
+    def placed(self, marked: Marked) -> "Placed":
+        return placed(marked, self.fields[0].tokenizer.encode, self.first_mark, self.limit)
+
+    def assemble(self, parts: Sequence[Coded]) -> Coded:
+        (part,) = parts
+        found = self.placed(part.notes["marked"])
+        ids = np.array(self.fields[0].tokenizer.framed(found.ids))
+        return Coded({"ids": ids}, {"cut": found.cut})
+
+    def is_empty(self, arrays: Arrays) -> bool:
+        return len(arrays["ids"]) <= len(self.fields[0].tokenizer.framed(())) + len(MARKS)
+
+    def is_mark(self, ids: Any) -> Any:
+        """The entities' marks too: the text cannot be read without them."""
+        return super().is_mark(ids) | (ids >= self.first_mark)
+
+    def axis(self, values: Sequence[Any], coded: Coded) -> Axis:
+        tokenizer, found = self.fields[0].tokenizer, self.placed(values[0])
+        marks = tokenizer.pieces(tokenizer.framed(()))
+        return ended(self.name, (*marks[:-1], *tokenizer.shown(found.ids, found.words), marks[-1]))
 
 
 class Piece(NamedTuple):

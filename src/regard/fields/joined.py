@@ -1,0 +1,108 @@
+"""Texts that one encoder reads: one alone, or two with a mark between them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from regard.fields.axis import Axis, ended
+from regard.fields.field import Arrays, Coded, Width
+from regard.fields.padding import PAD, lengths, padded
+
+if TYPE_CHECKING:
+    from regard.fields.text import Text
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Arrays: `ids`, framed by the marks of the vocabulary; of two texts also where the `second` begins."""
+
+    fields: "tuple[Text, ...]"
+    """They share one vocabulary."""
+    limit: int
+    """Tokens of all texts and the mark between them; the longer text is cut first."""
+    name: str = "text"
+
+    @property
+    def width(self) -> Width:
+        return self.fields[0].width
+
+    def assemble(self, parts: Sequence[Coded]) -> Coded:
+        tokenizer = self.fields[0].tokenizer
+        texts = [part.arrays["ids"].tolist() for part in parts]
+        kept = shortened(texts, self.limit)
+        arrays = {"ids": np.array(tokenizer.framed(*kept))}
+        if len(kept) > 1:
+            arrays["second"] = np.array([len(tokenizer.framed(kept[0]))])
+        return Coded(arrays, {"cut": kept != texts})
+
+    def is_empty(self, arrays: Arrays) -> bool:
+        size, least = len(arrays["ids"]), len(self.fields[0].tokenizer.framed(()))
+        if "second" not in arrays:
+            return size <= least
+        return not size > int(arrays["second"][0]) + 1 > least + 1
+
+    def size(self, arrays: Arrays) -> int:
+        return len(arrays["ids"])
+
+    def collate(self, many: Sequence[Arrays]) -> Arrays:
+        ids = [arrays["ids"] for arrays in many]
+        batch = {"ids": padded(ids), "lengths": lengths(ids)}
+        if "second" in many[0]:
+            firsts = [(int(arrays["second"][0]), len(arrays["ids"])) for arrays in many]
+            batch["segments"] = padded([np.repeat([0, 1], (second, n - second)) for second, n in firsts])
+        return batch
+
+    def without(
+        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
+    ) -> Arrays:
+        """Marks stay: a row without one is the whole text once more."""
+        stays = self.is_mark(batch["ids"][0, list(units)])
+        if how == "blank":
+            ids = np.repeat(batch["ids"], len(units), 0)
+            gone = np.flatnonzero(~stays)
+            ids[gone, np.array(units)[gone]] = self.fields[0].tokenizer.marks.unknown
+            return {name: np.repeat(array, len(units), 0) for name, array in batch.items()} | {"ids": ids}
+        rows = {name: _without(batch[name], units, stays) for name in ("ids", "segments") if name in batch}
+        return rows | {"lengths": batch["lengths"] - 1 + stays}
+
+    def is_mark(self, ids: Any) -> Any:
+        """Which of these are marks, not words."""
+        marks = self.fields[0].tokenizer.marks
+        return np.isin(ids, [*marks.begin, marks.end])
+
+    def axis(self, values: Sequence[str], coded: Coded) -> Axis:
+        tokenizer, size = self.fields[0].tokenizer, len(coded.arrays["ids"])
+        begin, end = tokenizer.pieces(tokenizer.marks.begin), tokenizer.pieces([tokenizer.marks.end])
+        second = [int(coded.arrays["second"][0])] if "second" in coded.arrays else []
+        parts = pairwise((len(begin), *second, size))
+        words = [
+            word
+            for value, (first, after) in zip(values, parts, strict=True)
+            for word in (*tokenizer.words(value, after - first - 1), *end)
+        ]
+        return ended(self.name, (*begin, *words))
+
+
+def shortened(texts: Sequence[list[int]], limit: int) -> list[list[int]]:
+    """As much of one text, or of two with a mark between them, as fits: of two the longer loses first.
+
+    Where both lose, the one that was longer keeps the odd token, as in `tokenizers`.
+    """
+    if len(texts) == 1:
+        return [texts[0][:limit]]
+    first, second = texts
+    room = limit - 1
+    half = (room + (len(first) > len(second))) // 2
+    kept = first[: max(room - len(second), half)]
+    return [kept, second[: room - len(kept)]]
+
+
+def _without(row_1T: Any, units: Sequence[int], stays: Any) -> Any:
+    """A row for each of these units, without it unless it stays."""
+    length = row_1T.shape[1]
+    keep = np.arange(length) != np.array(units)[:, None]
+    shorter = np.repeat(row_1T, len(units), 0)[keep].reshape(len(units), length - 1)
+    return np.where(stays[:, None], row_1T, np.pad(shorter, ((0, 0), (0, 1)), constant_values=PAD))

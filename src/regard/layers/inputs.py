@@ -1,0 +1,21 @@
+"""What encoders are given and what they give: named tensors of one input in, states out."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torch import Tensor
+
+Inputs = Mapping[str, Tensor]
+"""By name, padded: `ids` or `pixels`, `lengths`, and for two texts `segments`."""
+
+
+class Encoded(NamedTuple):
+    states_RTD: Tensor
+    lengths_R: Tensor
+    """How many of the states of each row are real."""
+
+
+def tokens(ids_RT: Tensor, lengths_R: Tensor, segments_RT: Tensor | None = None) -> Inputs:
+    """The inputs of an encoder that reads tokens."""
+    segments = {} if segments_RT is None else {"segments": segments_RT}
+    return {"ids": ids_RT, "lengths": lengths_R, **segments}

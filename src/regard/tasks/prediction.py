@@ -1,0 +1,24 @@
+"""What every answer has: one class is the Python value, the JSON and the schema of the server."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
+"""A probability or a score, which JSON gets with four digits."""
+
+
+class Prediction(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    """What a user reads."""
+    input_cut: bool = Field(False, description="not all of the input was read, as it was too long")
+
+    @property
+    def cut(self) -> bool:
+        return self.input_cut
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; that nothing was cut goes without saying."""
+        return self.model_dump(mode="json", exclude=None if self.input_cut else {"input_cut"})
