@@ -78,6 +78,10 @@ JOBS ?= 2
 same-as: install
 	$(BIN)/python bench/same_as.py $(REV) --cases '$(CASES)' --jobs $(JOBS)
 
+# How fast it is beside the commit REV, in 9 pairs in turn; for a quiet machine, 20 minutes.
+same-speed: install
+	$(BIN)/python bench/same_speed.py $(REV) --append bench/RESULTS.md
+
 # Hundreds of real kills, at random moments and at every named moment of a save; thousands of batches mixed at random;
 # every kind of model as ONNX graphs.
 soak: install
@@ -86,4 +90,4 @@ soak: install
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exports.py
 
 clean:
-	rm -rf $(VENV) .node dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .node .same-as dist build .pytest_cache .mypy_cache .ruff_cache

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "workers"))
+sys.path.append(str(Path(__file__).resolve().parent / "workers"))
 
 import same_data
 
@@ -36,8 +36,16 @@ CORPUS = {
     "language_model": "stories",
     "pretrain": "stories",
 }
-COLUMNS = {"pairs": {"source": 1, "target": 2}, "related": {"label": 1, "text": 2}}
-COLUMNS["characters"] = COLUMNS["pairs"]
+PAIRS = {"source": 1, "target": 2}
+COLUMNS: dict[str, Recipe] = {
+    "pairs": PAIRS,
+    "many_words": PAIRS,
+    "characters": PAIRS,
+    "characters-gb18030": PAIRS,
+    "related": {"label": 1, "text": 2},
+    "labelled-shards": {"text": 1, "label": 2},
+    "tagged-conllu": {"text": 2, "tags": 4},
+}
 WORD = {"kind": "word", "vocab_size": 80, "min_frequency": 1}
 TASKS: dict[str, Recipe] = {
     "translate": {"max_length": 40, "decode": {"min_length": 2}, "tokenizer": WORD},
@@ -107,40 +115,56 @@ class Case:
     """Of Hugging Face, made first: names in same_folders.FOLDERS."""
     also: tuple[str, ...] = ()
     """What else is done: methods of the worker's Case."""
+    drafts: bool = False
+    """Nothing is trained: only what `regard init` and `regard check` make of the files counts."""
 
     def job(self, side: str) -> dict[str, Any]:
         """What the worker is told."""
-        recipe = self._told(side, self.old)
+        recipe = told(side, self.old, self.new)
         writes = self.old["task"]["kind"] in ("translate", "summarize", "dialogue")
         greedy = {"of evaluate, greedily": {"beam": 1}} if writes else {}
         evaluated: dict[str, Recipe] = {"of evaluate": {}} | greedy
         return {
             "name": self.name,
             "recipe": recipe,
-            "before": [self._told(side, own) for own in self.before],
+            "before": [told(side, own, self.new) for own in self.before],
             "folders": self.folders,
             "asked": self.asked,
-            "searches": {name: self._searching(side, own) for name, own in self.searches.items()},
+            "searches": {name: searching(side, own) for name, own in self.searches.items()},
             "explained": self.explained,
-            "evaluated": {name: self._searching(side, own) for name, own in evaluated.items()},
-            "files": [recipe["data"]["test"]],
+            "evaluated": {name: searching(side, own) for name, own in evaluated.items()},
+            "files": recipe["data"]["test"],
             "columns": recipe["data"].get("columns"),
+            "corpora": sorted(
+                {file.partition("/")[0] for own in (self.old, *self.before) for file in _read(own)}
+            ),
+            "drafts": self.drafts,
             "also": self.also,
             "stop_after": STEPS // 2,
         }
 
-    def _told(self, side: str, recipe: Recipe) -> Recipe:
-        return _changed(recipe, (*RENAMED, *([self.new] if self.new else []))) if side == "new" else recipe
 
-    def _searching(self, side: str, search: Recipe) -> Recipe:
-        return _changed(search, RENAMED_SEARCH) if side == "new" else search
+def _read(recipe: Recipe) -> Iterator[str]:
+    """All files of a recipe."""
+    for split in same_data.SIZES:
+        yield from recipe["data"].get(split, ())
 
 
-def _changed(told: Recipe, changes: Iterable[Callable[[Recipe], None]]) -> Recipe:
-    told = deepcopy(told)
+def told(side: str, recipe: Recipe, new: Callable[[Recipe], None] | None = None) -> Recipe:
+    """A recipe as a side understands it; `new` changes it further for the new one."""
+    return _changed(recipe, (*RENAMED, *([new] if new else []))) if side == "new" else recipe
+
+
+def searching(side: str, search: Recipe) -> Recipe:
+    """The settings of a search as a side understands them."""
+    return _changed(search, RENAMED_SEARCH) if side == "new" else search
+
+
+def _changed(settings: Recipe, changes: Iterable[Callable[[Recipe], None]]) -> Recipe:
+    settings = deepcopy(settings)
     for change in changes:
-        change(told)
-    return told
+        change(settings)
+    return settings
 
 
 def recipe(
@@ -148,15 +172,16 @@ def recipe(
 ) -> Recipe:
     """Of a task on its corpus; `parts` are changes of its tables, None takes a setting away."""
     corpus = corpus or CORPUS[task]
-    data: Recipe = {split: same_data.file(corpus, split) for split in same_data.SIZES}
+    data: Recipe = {split: same_data.files(corpus, split) for split in same_data.SIZES}
     if corpus in COLUMNS:
         data["columns"] = COLUMNS[corpus]
-    tables = {"task": {"kind": task} | TASKS[task], "data": data, "model": model, "train": TRAIN}
-    told: Recipe = {"run": run, "seed": 3}
+    train = TRAIN | ({"lr": 4e-3} if task in SEARCHING else {})
+    tables = {"task": {"kind": task} | TASKS[task], "data": data, "model": model, "train": train}
+    made: Recipe = {"run": run, "seed": 3}
     for name, table in tables.items():
         changed = table | parts.get(name, {})
-        told[name] = {setting: value for setting, value in changed.items() if value is not None}
-    return told
+        made[name] = {setting: value for setting, value in changed.items() if value is not None}
+    return made
 
 
 def case(
@@ -261,11 +286,15 @@ def transformers() -> Iterator[Case]:
         yield case(f"transformer-{name}", "translate", TRANSFORMER, corpus=corpus, task=task)
     yield case("transformer-short", "translate", TRANSFORMER, task={"max_length": 6})
     yield case("transformer-searches", "translate", TRANSFORMER, searches=MANY_SEARCHES)
+    many: Recipe = {"tokenizer": WORD | {"vocab_size": 6000}}
+    large = {"batch_tokens": 4096}
+    yield case("many-words", "translate", TRANSFORMER, corpus="many_words", task=many, train=large)
     other = recipe("translate", TRANSFORMER, {}, run="before") | {"seed": 8}
-    yield case("transformer-together", "translate", TRANSFORMER, before=(other,), also=("together", "ct2"))
+    yield case("transformer-together", "translate", TRANSFORMER, before=(other,), also=BESIDE)
     yield case("transformer-exported", "translate", TRANSFORMER, also=("to_hf", "to_onnx"))
 
 
+BESIDE = ("together", "compared", "ct2")
 MANY_SEARCHES: dict[str, Recipe] = {
     "beam 4": {"min_length": 0},
     "groups": {"beam": 6, "groups": 3, "diversity": 0.8, "n_best": 4},
@@ -301,7 +330,8 @@ def trainings() -> Iterator[Case]:
         "ema": {"ema": 0.8},
         "average": {"average": 3},
         "ema-average": {"ema": 0.8, "average": 2, "save_every": 7},
-        "spike": {"spike": 1.05, "batch_tokens": 60},
+        "spike": {"spike": 1.05, "batch_tokens": 60, "max_steps": 100, "lr": 1e-3},
+        "rolled-back": {"spike": 1.001, "batch_tokens": 40, "max_steps": 150, "eval_every": 40, "lr": 1e-3},
         "bfloat16": {"precision": "bfloat16"},
         "muon-bfloat16": {"precision": "bfloat16", "optimizer": "muon"},
         "single": {"precision": "single"},
@@ -386,6 +416,9 @@ def writers() -> Iterator[Case]:
     yield case("gpt2", "language_model", theirs, task=OWN, folders=("gpt2",), also=("imported",))
 
 
+TO_ONNX = ("classify-words", "multilabel-rnn", "tag-transformer", "relation-bert", "answer-bert")
+
+
 def encoders() -> Iterator[Case]:
     """Every encoder under every head that can have it."""
     heads = {
@@ -402,7 +435,8 @@ def encoders() -> Iterator[Case]:
             name = f"{kind}-crf" if head == "tagger" else kind
             if f"{task}-{name}" not in smoke:
                 also = ("embedded",) if task == "classify" else ()
-                yield case(name, task, encoding(head, kind), also=also)
+                exported = ("to_onnx",) if f"{task}-{kind}" in TO_ONNX else ()
+                yield case(name, task, encoding(head, kind), also=also + exported)
     of_rnn: dict[str, Recipe] = {
         "gru": {"cell": "gru", "word_dropout": 0.2},
         "plain": {"cell": "rnn", "bidirectional": False},
@@ -435,7 +469,8 @@ def labels() -> Iterator[Case]:
         yield case("held-out", task, classifier, data={"valid": None}, task={"max_length": 8})
     weights = {"class_weights": {"tree": 2.0, "place": 0.5}}
     yield case("weights", "classify", classifier, task=weights, also=("served",))
-    yield case("weights", "multilabel", classifier, task=weights | {"threshold": 0.2})
+    often = {"more often": {"threshold": 0.05}}
+    yield case("weights", "multilabel", classifier, task=weights | {"threshold": 0.2}, searches=often)
     yield case("balanced", "relation", encoding("relater", "rnn"), task=balanced)
     tagger = recipe("tag", {"kind": "hmm"}, {}, run="before")
     both = encoding("relater", "transformer")
@@ -446,6 +481,9 @@ def labels() -> Iterator[Case]:
         yield case(f"{kind}-softmax", "tag", encoding("tagger", kind, crf=False))
     yield case("hmm", "tag", {"kind": "hmm"}, also=("served",))
     yield case("hmm-smoothed", "tag", {"kind": "hmm", "smoothing": 0.5}, data={"valid": None})
+    yield case(
+        "hmm-far-apart", "tag", {"kind": "hmm", "smoothing": 1e-12}, searches={"spaces": {"split": "spaces"}}
+    )
     yield case("held-out", "tag", encoding("tagger", "transformer"), data={"valid": None})
     signs = {"tokenizer": {"kind": "char", "vocab_size": 60, "min_frequency": 1}}
     yield case("by-sign", "tag", encoding("tagger", "rnn"), corpus="tagged_by_sign", task=signs)
@@ -533,19 +571,44 @@ def pretrainings() -> Iterator[Case]:
     yield case("lora", "pretrain", theirs | {"lora": 3}, task=OWN, folders=("bert",))
 
 
-GROUPS = (transformers, trainings, recurrent, writers, encoders, labels, beginnings, pretrainings)
+def readings() -> Iterator[Case]:
+    """Files of every format, and what is proposed for them."""
+    rnn = encoding("classifier", "rnn")
+    tagger = encoding("tagger", "rnn")
+    others: dict[str, tuple[str, Recipe, Recipe]] = {
+        "pairs-aligned": ("translate", TRANSFORMER, {}),
+        "characters-gb18030": ("translate", TRANSFORMER, {"encoding": "gb18030"}),
+        "labelled-shards": ("classify", rnn, {"valid": None}),
+        "labelled-parquet": ("classify", rnn, {}),
+        "related-semeval": ("relation", encoding("relater", "rnn"), {}),
+        "tagged-conllu": ("tag", tagger, {}),
+        "tagged-lists": ("tag", tagger, {"valid": None}),
+        "multilabelled-lists": ("multilabel", rnn, {}),
+        "conversations-csv": ("dialogue", TRANSFORMER, {}),
+        "questions-csv": ("answer", encoding("answerer", "rnn"), {}),
+        "stories-jsonl": ("language_model", GPT, {"valid": None}),
+    }
+    for corpus, (task, model, data) in others.items():
+        yield case(f"of-{corpus}", task, model, corpus=corpus, data=data)
+        if not data.get("encoding"):
+            drafted = recipe(task, model, {}, corpus=corpus)
+            yield Case(name=f"draft-{corpus}", old=drafted, drafts=True)
+    for task, corpus in CORPUS.items():
+        if task != "pretrain":
+            yield Case(name=f"draft-{corpus}", old=recipe(task, TRANSFORMER, {}), drafts=True)
+    yield case("of-stories-jsonl", "pretrain", BERT, corpus="stories-jsonl", task={"sentences": "marks"})
+
+
+GROUPS = (transformers, trainings, recurrent, writers, encoders, labels, beginnings, pretrainings, readings)
 CASES = {one.name: one for one in (*SMOKE, *(one for group in GROUPS for one in group()))}
 
 
 def chosen(wanted: str) -> list[Case]:
     """The cases of "smoke", "all", or names with commas between, which may be patterns: tag-*."""
-    if wanted == "smoke":
-        return list(SMOKE)
-    if wanted == "all":
-        return list(CASES.values())
     found: dict[str, Case] = {}
     for pattern in wanted.split(","):
-        names = fnmatch.filter(CASES, pattern)
+        names = [one.name for one in SMOKE] if pattern == "smoke" else fnmatch.filter(CASES, pattern)
+        names = list(CASES) if pattern == "all" else names
         if not names:
             raise SystemExit(f"no case is called {pattern!r}; there are: {', '.join(CASES)}")
         found |= {name: CASES[name] for name in names}

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 import time
@@ -25,9 +26,14 @@ from same_server import Server
 from same_sides import ANSWERS, SIDES, Old
 
 Facts = dict[str, dict[str, Any]]
-JOURNAL = ("step", "epoch", "loss", "grad_norm", "lr", "tokens", "metrics", "best", "samples")
-JOURNAL += ("place", "rows", "total", "from_step", "excluded", "parts", "best_step", "chosen", "reason")
+JOURNAL = (
+    *("step", "epoch", "loss", "grad_norm", "lr", "tokens", "metrics", "best", "samples"),
+    *("place", "rows", "total", "from_step", "excluded", "parts", "best_step"),
+)
 """What is compared of the events that have it."""
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+PARTS = ("steps", "weights", "answers", "scores", "maps")
+SPLITS = ("train", "valid", "test")
 EVENTS = {"step": "taken", "evaluated": "validated", "finished": "ended"}
 """What they are called in the facts, where it is not their own name."""
 
@@ -80,13 +86,17 @@ class Case:
         self.recipe: dict[str, Any] = job["recipe"]
         self.run = Path(self.recipe["run"])
         self.asked: list[Any] = job["asked"]
+        self.words: dict[str, list[str]] = {}
+        """Prose, by what it is about: it may be written otherwise, and only its numbers must stay."""
         self.texts = [one if isinstance(one, str) else next(iter(one.values())) for one in self.asked]
         """What is asked, where only one text can be."""
 
     def facts(self) -> Facts:
-        same_data.write(Path())
+        same_data.write(Path(), self.job["corpora"])
         for folder in self.job["folders"]:
             same_folders.FOLDERS[folder](Path(folder))
+        if self.job["drafts"]:
+            return {part: {} for part in PARTS} | {"answers": self.drafted(), "words": self.words}
         for recipe in self.job["before"]:
             self.side.train(recipe)
         trained = self.side.train(self.recipe)
@@ -103,7 +113,7 @@ class Case:
                 name: self.answers(trained, self.asked, search)
                 for name, search in ({"default": {}} | self.job["searches"]).items()
             },
-            "scores": {"of the run": plain(self.side.scores(self.run))},
+            "scores": {"of the run": self.scores(self.side.scores(self.run))},
             "maps": {
                 f"of input {place}": self.explanation(trained, asked)
                 for place, asked in enumerate(self.job["explained"], 1)
@@ -111,16 +121,39 @@ class Case:
         }
         for name, search in self.job["evaluated"].items():
             found = self.side.evaluate(trained, self.job["files"], self.job["columns"], search)
-            facts["scores"][name] = plain(found)
+            facts["scores"][name] = self.scores(found)
         for extra in self.job["also"]:
             getattr(self, extra)(trained, facts)
-        return facts
+        return facts | {"words": self.words}
+
+    def scores(self, found: dict[str, Any]) -> dict[str, Any]:
+        """With how they were computed told by the names of the metrics and the numbers there."""
+        told = {
+            name: own if "|" in own else self.prose("signatures", own)  # sacrebleu's are no prose
+            for name, own in found["signatures"].items()
+        }
+        kept: dict[str, Any] = plain(found | {"signatures": told})
+        return kept
+
+    def prose(self, about: str, text: str | None) -> list[str]:
+        """The numbers in a text, which count; the text itself is kept beside the facts."""
+        if text is None:
+            return []
+        self.words.setdefault(about, []).append(text)
+        return NUMBER.findall(text)
+
+    def drafted(self) -> dict[str, Any]:
+        """What is proposed for the files of the recipe, and found in them."""
+        files = [file for split in SPLITS for file in self.recipe["data"].get(split, ())]
+        drafted = plain(self.side.drafted(files))
+        return {"drafted": drafted, "checked": [self.prose("checked", line) for line in self.side.checked()]}
 
     def steps(self, run: Path) -> dict[str, Any]:
         """What the journal tells, but for times and files."""
         told: dict[str, Any] = {}
         for entry in self.side.journal(run):
             kept = {name: entry[name] for name in JOURNAL if name in entry}
+            kept |= {name: self.prose(name, entry[name]) for name in ("chosen", "reason") if name in entry}
             told.setdefault(EVENTS.get(entry["event"], entry["event"]), []).append(plain(kept))
         return told
 
@@ -146,9 +179,25 @@ class Case:
 
     def explanation(self, trained: Any, asked: Any) -> dict[str, Any]:
         found = self.side.explain(trained, asked)
-        maps = [one | {"weights": of_array(one["weights"])} for one in found.pop("maps")]
-        weights = sorted(one.pop("weights") for one in maps)
-        return {"weights": weights, "legends": sorted(map(plain, maps), key=json.dumps)} | plain(found)
+        maps = [
+            {
+                "weights": of_array(one["weights"]),
+                "title": self.prose("titles", one["title"]),
+                "rows": one["rows"],
+                "columns": one["columns"],
+            }
+            for one in found["maps"]
+        ]
+        for one in found["maps"]:
+            self.prose("what maps hold and are between", " ".join(one["kinds"]))
+        sentences, score = found["trust"] or ((), None)
+        return {
+            "weights": sorted(one["weights"] for one in maps),
+            "legends": plain(sorted(maps, key=lambda one: one["weights"])),
+            "main": maps[found["main"]]["weights"],
+            "output": found["output"],
+            "trust": [plain(score), *(self.prose("trust", sentence) for sentence in sentences)],
+        }
 
     # What cases may do beside that; each adds to the facts.
 
@@ -176,9 +225,17 @@ class Case:
         facts["answers"]["embedded"] = list(map(of_array, self.side.embed(self.run, self.texts)))
 
     def together(self, trained: Any, facts: Facts) -> None:
-        """Answers of this model and the one before it."""
+        """Answers of this model and the one before it, as one."""
         both = self.side.load(self.run, Path("before"))
         facts["answers"]["together"] = self.answers(both, self.asked, {})
+        found = self.side.evaluate(both, self.job["files"], self.job["columns"], {})
+        facts["scores"]["together"] = self.scores(found)
+
+    def compared(self, trained: Any, facts: Facts) -> None:
+        """This model and the one before it."""
+        other = self.side.load(Path("before"))
+        found = self.side.compare(trained, other, self.job["files"], self.job["columns"])
+        facts["scores"]["compared"] = plain(found)
 
     def related(self, trained: Any, facts: Facts) -> None:
         """Raw texts, whose entities the model before finds."""
@@ -195,7 +252,7 @@ class Case:
         """To Hugging Face and back."""
         from safetensors.torch import load_file
 
-        facts["scores"]["exported to hf"] = plain(self.side.export(trained, Path("hf"), "hf", self.asked))
+        facts["scores"]["exported to hf"] = self.exported(trained, "hf")
         facts["weights"]["exported to hf"] = of_tensors(load_file("hf/model.safetensors").values())
         facts["answers"]["hf and back"] = self.imported_from(Path("hf"))
 
@@ -203,11 +260,18 @@ class Case:
         import onnx
         from onnx import numpy_helper
 
-        found = self.side.export(trained, Path("onnx"), "onnx", self.asked)
-        facts["scores"]["exported to onnx"] = plain(found)
+        facts["scores"]["exported to onnx"] = self.exported(trained, "onnx")
         graphs = [onnx.load(path) for path in sorted(Path("onnx").rglob("*.onnx"))]
         arrays = (numpy_helper.to_array(one) for graph in graphs for one in graph.graph.initializer)
         facts["weights"]["exported to onnx"] = sorted(map(of_array, arrays))
+
+    def exported(self, trained: Any, to: str) -> dict[str, Any]:
+        found = self.side.export(trained, Path(to), to, self.asked)
+        notes = [self.prose("notes", note) for note in found.pop("notes")]
+        kept: dict[str, Any] = plain(
+            found | {"engine": self.prose("engines", found["engine"]), "notes": notes}
+        )
+        return kept
 
     def imported(self, trained: Any, facts: Facts) -> None:
         """What the folders of Hugging Face answer by themselves."""
@@ -222,7 +286,7 @@ class Case:
 
     def served(self, trained: Any, facts: Facts) -> None:
         """What a server says to each of the first questions, and to some at once."""
-        with Server(self.side.server(self.run)) as server:
+        with Server(self.side.command("serve", str(self.run), "--port", "0")) as server:
             path = f"/v1/{self.recipe['task']['kind']}"
             given = [{"text": text} for text in [*self.texts[:3], self.texts[3:6]]]
             answers = [server.ask(path, one)["answers"] for one in given]
@@ -234,6 +298,7 @@ def work(job: dict[str, Any], side: Old) -> None:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        told: dict[str, Any]
         try:
             told = {"facts": Case(job, side).facts()}
         except Exception:

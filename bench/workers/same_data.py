@@ -4,9 +4,10 @@ Each corpus lies in a folder of its own, with train, valid and test files; `aske
 task are asked after their training. Words carry enough meaning for thirty steps to change a model.
 """
 
+import gzip
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ def pairs(rng: random.Random, n: int) -> Rows:
         source = words(rng, 1, 8)
         target = [word for word in reversed(source) for _ in range(1 + (word in TREES))]
         yield {"source": " ".join(source), "target": " ".join(target)}
+
+
+def many_words(rng: random.Random, n: int) -> Rows:
+    """Words of three letters, and the same backwards: a vocabulary larger than all else here."""
+    for _ in range(n):
+        source = ["".join(rng.choices("bdfgklmnprstvz", k=3)) for _ in range(rng.randint(10, 18))]
+        yield {"source": " ".join(source), "target": " ".join(reversed(source))}
 
 
 def characters(rng: random.Random, n: int) -> Rows:
@@ -190,49 +198,141 @@ def _text(path: Path, rows: Rows) -> None:
     path.with_suffix(".txt").write_text("\n\n".join("\n".join(row["sentences"]) for row in rows) + "\n")
 
 
-CORPORA = {
-    "pairs": (pairs, _tsv, "tsv"),
-    "characters": (characters, _tsv, "tsv"),
-    "documents": (documents, _jsonl, "jsonl"),
-    "conversations": (conversations, _jsonl, "jsonl"),
-    "labelled": (labelled, _csv, "csv"),
-    "labelled_pairs": (labelled_pairs, _csv, "csv"),
-    "multilabelled": (multilabelled, _csv, "csv"),
-    "tagged": (tagged, _conll, "conll"),
-    "tagged_by_sign": (tagged_by_sign, _conll, "conll"),
-    "tagged_loosely": (tagged_loosely, _conll, "conll"),
-    "related": (related, _tsv, "tsv"),
-    "questions": (questions, _squad, "json"),
-    "stories": (stories, _text, "txt"),
+def _aligned(path: Path, rows: Rows) -> None:
+    """A compressed file for each side, with a line for each row."""
+    made = list(rows)
+    for role in made[0]:
+        text = "".join(f"{row[role]}\n" for row in made)
+        path.with_name(f"{path.name}.{role}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def _gb18030(path: Path, rows: Rows) -> None:
+    text = "".join(f"{row['source']}\t{row['target']}\n" for row in rows)
+    path.with_suffix(".tsv").write_bytes(text.encode("gb18030"))
+
+
+def _shards(path: Path, rows: Rows) -> None:
+    """Three files, which a pattern names."""
+    made = list(rows)
+    for number in range(3):
+        _tsv(path.with_name(f"{path.name}-{number}"), iter(made[number::3]))
+
+
+def _parquet(path: Path, rows: Rows) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path.with_suffix(".parquet"))
+
+
+def _semeval(path: Path, rows: Rows) -> None:
+    told = (f'{n}\t"{row["text"]}"\n{row["label"]}\nComment:\n' for n, row in enumerate(rows, 1))
+    _lines(path.with_suffix(".semeval"), told)
+
+
+def _conllu(path: Path, rows: Rows) -> None:
+    """The tags as parts of speech."""
+    with path.with_suffix(".conllu").open("w", encoding="utf-8") as file:
+        for row in rows:
+            for number, (word, tag) in enumerate(zip(row["words"], row["tags"], strict=True), 1):
+                file.write(f"{number}\t{word}\t_\t{tag[-5:]}\t_\t_\t_\t_\t_\t_\n")
+            file.write("\n")
+
+
+def _lists(path: Path, rows: Rows) -> None:
+    """Labels as lists."""
+    listed = ({"text": row["text"], "label": [it for it in row["label"].split(",") if it]} for row in rows)
+    _jsonl(path, listed)
+
+
+def _words(path: Path, rows: Rows) -> None:
+    """Words and tags as lists."""
+    _jsonl(path, ({"text": row["words"], "tags": row["tags"]} for row in rows))
+
+
+def _replies(path: Path, rows: Rows) -> None:
+    """What was said before, and the reply to it."""
+    turns = (row["turns"] for row in rows)
+    told = ({"context": " __eou__ ".join(before), "reply": reply} for *before, reply in turns)
+    _csv(path, told)
+
+
+def _answers(path: Path, rows: Rows) -> None:
+    """A question a line; the answer stands somewhere in the context."""
+    told = (
+        {"question": one["question"], "context": row["context"], "answer": one["answers"][0]["text"]}
+        for row in rows
+        for one in row["qas"]
+        if one["answers"]
+    )
+    _csv(path, told)
+
+
+def _documents(path: Path, rows: Rows) -> None:
+    """A document a line."""
+    _jsonl(path, ({"text": " ".join(row["sentences"])} for row in rows))
+
+
+CORPORA: dict[str, tuple[Callable[[random.Random, int], Rows], Callable[[Path, Rows], None], str]] = {
+    "pairs": (pairs, _tsv, "{}.tsv"),
+    "many_words": (many_words, _tsv, "{}.tsv"),
+    "characters": (characters, _tsv, "{}.tsv"),
+    "documents": (documents, _jsonl, "{}.jsonl"),
+    "conversations": (conversations, _jsonl, "{}.jsonl"),
+    "labelled": (labelled, _csv, "{}.csv"),
+    "labelled_pairs": (labelled_pairs, _csv, "{}.csv"),
+    "multilabelled": (multilabelled, _csv, "{}.csv"),
+    "tagged": (tagged, _conll, "{}.conll"),
+    "tagged_by_sign": (tagged_by_sign, _conll, "{}.conll"),
+    "tagged_loosely": (tagged_loosely, _conll, "{}.conll"),
+    "related": (related, _tsv, "{}.tsv"),
+    "questions": (questions, _squad, "{}.json"),
+    "stories": (stories, _text, "{}.txt"),
+    "pairs-aligned": (pairs, _aligned, "{0}.source.gz {0}.target.gz"),
+    "characters-gb18030": (characters, _gb18030, "{}.tsv"),
+    "labelled-shards": (labelled, _shards, "{}-*.tsv"),
+    "labelled-parquet": (labelled, _parquet, "{}.parquet"),
+    "related-semeval": (related, _semeval, "{}.semeval"),
+    "tagged-conllu": (tagged, _conllu, "{}.conllu"),
+    "tagged-lists": (tagged, _words, "{}.jsonl"),
+    "multilabelled-lists": (multilabelled, _lists, "{}.jsonl"),
+    "conversations-csv": (conversations, _replies, "{}.csv"),
+    "questions-csv": (questions, _answers, "{}.csv"),
+    "stories-jsonl": (stories, _documents, "{}.jsonl"),
 }
+"""What makes the rows, what writes them, the names of the files; after a hyphen, the same rows otherwise."""
 
 
 def rows_of(corpus: str, split: str) -> list[dict[str, Any]]:
     make, _, _ = CORPORA[corpus]
-    return list(make(random.Random(f"{corpus} {split}"), SIZES[split]))
+    name, _, _ = corpus.partition("-")
+    return list(make(random.Random(f"{name} {split}"), SIZES[split]))
 
 
-def write(folder: Path) -> None:
-    """Every corpus, as files below a folder."""
-    for corpus, (_, save, _) in CORPORA.items():
+def write(folder: Path, wanted: Iterable[str]) -> None:
+    """Corpora as files below a folder."""
+    for corpus in wanted:
         (folder / corpus).mkdir(parents=True)
         for split in SIZES:
+            _, save, _ = CORPORA[corpus]
             save(folder / corpus / split, iter(rows_of(corpus, split)))
 
 
-def file(corpus: str, split: str) -> str:
+def files(corpus: str, split: str) -> list[str]:
     """Where a split stands, from the folder that `write` was given."""
-    return f"{corpus}/{split}.{CORPORA[corpus][2]}"
+    _, _, names = CORPORA[corpus]
+    return [f"{corpus}/{name}" for name in names.format(split).split()]
 
 
 def asked(corpus: str) -> list[Any]:
     """What models that learnt from a corpus are asked: its test set's inputs, and odd ones."""
     rows = rows_of(corpus, "test")
     odd: list[Any]
-    match corpus:
-        case "pairs" | "characters":
+    match corpus.partition("-")[0]:
+        case "pairs" | "characters" | "many_words":
             given: list[Any] = [row["source"] for row in rows]
             odd = ["Amber, unheard-of words!", " ".join(WORDS[:20])]
+            given = [*given[: N_ASKED - len(odd) - 2], "amber", ""]
         case "documents":
             given = [row["document"] for row in rows]
             odd = ["stone", " ".join(WORDS * 2)]
@@ -258,7 +358,7 @@ def asked(corpus: str) -> list[Any]:
             odd = ["Amber birch", "Unheard-of words", "River stone", "North", "Pearl quarry", "Willow"]
         case _:
             given = [row["text"] for row in rows]
-            odd = [] if corpus == "related" else ["unheard-of words, and amber", " ".join(WORDS)]
+            odd = [] if corpus.startswith("related") else ["unheard-of words, and amber", " ".join(WORDS)]
     return [*odd, *given][:N_ASKED]
 
 

@@ -9,10 +9,12 @@ import json
 import re
 import signal
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 ANSWERS = (
     *("text", "ids", "score", "steps", "others", "probability", "probabilities", "labels", "tags", "places"),
@@ -54,9 +56,26 @@ def in_old_words(sentence: str) -> str:
 
 
 class Old:
-    """The API of the revision that the work tree is compared with."""
+    """The API of the revision that the work tree is compared with: it is not to be changed with the tree."""
 
-    prepare_module = "regard.run"
+    homes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "prepare": (".run",),
+        "Step": (".training.events",),
+        "Stop": (".training.stopping",),
+        "Interrupted": (".training.stopping",),
+        "import_folder": (".importing",),
+        "app": (".cli",),
+    }
+    """Where that is which the package does not hand out; of several modules, the first that is there."""
+
+    def fetched(self, name: str) -> Any:
+        """What a module of regard holds."""
+        for home in self.homes[name]:
+            if find_spec(f"regard{home.rpartition('.')[0]}") and find_spec(f"regard{home}"):
+                return getattr(import_module(f"regard{home}"), name)
+        raise ImportError(
+            f"{name} is in none of {self.homes[name]}; say in {type(self).__name__} where it is"
+        )
 
     def train(self, recipe: dict[str, Any]) -> Any:
         import regard
@@ -66,18 +85,20 @@ class Old:
     def train_until(self, recipe: dict[str, Any], step: int) -> None:
         """Train, and stop after this step as if a signal had come."""
         import regard
-        from regard.training.events import Step
-        from regard.training.stopping import Interrupted, Stop
 
-        stop, prepare = Stop(), import_module(self.prepare_module).prepare
+        stop = self.fetched("Stop")()
         try:
-            with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
+            with self.fetched("prepare")(regard.Recipe.parse(recipe), stop=stop) as run:
                 for event in run.events():
-                    if isinstance(event, Step) and event.step == step:
-                        stop.heard = signal.SIGINT
-        except Interrupted:
+                    if isinstance(event, self.fetched("Step")) and event.step == step:
+                        self.signal(stop)
+        except self.fetched("Interrupted"):
             return
         raise AssertionError(f"the training did not stop after step {step}")
+
+    def signal(self, stop: Any) -> None:
+        """Tell a training that a signal has come."""
+        stop.heard = signal.SIGINT
 
     def load(self, *runs: Path, **settings: Any) -> Any:
         import regard
@@ -125,18 +146,20 @@ class Old:
 
     def import_(self, folder: Path, out: Path) -> str | None:
         """Make a folder of Hugging Face one of regard's; the task it answers, if any."""
-        from regard.importing import import_folder
+        task: str | None = self.fetched("import_folder")(folder, out)
+        return task
 
-        return import_folder(folder, out)
-
-    def server(self, run: Path) -> list[str]:
-        """The command that serves a run on a free port and says where."""
-        return [sys.executable, "-m", "regard", "serve", str(run), "--port", "0"]
+    def command(self, *arguments: str) -> list[str]:
+        """The command line of regard."""
+        return [sys.executable, "-m", "regard", *arguments]
 
     def evaluate(
         self, trained: Any, files: list[str], columns: dict[str, Any] | None, search: dict[str, Any]
     ) -> dict[str, Any]:
-        found = trained.evaluate(files, columns, **search)
+        return self.scored(trained.evaluate(files, columns, **search))
+
+    def scored(self, found: Any) -> dict[str, Any]:
+        """All that an evaluation tells."""
         return {
             "metrics": found.metrics,
             "by kind": found.by_kind,
@@ -145,26 +168,45 @@ class Old:
             "examples": found.n_examples,
         }
 
+    def compare(self, one: Any, other: Any, files: list[str], columns: Any) -> dict[str, Any]:
+        """How much better one model is than another, and whether that may be chance."""
+        found = one.evaluate(files, columns).against(other.evaluate(files, columns))
+        return {name: list(vars(difference).values()) for name, difference in found.items()}
+
+    def call(self, *arguments: str) -> str:
+        """What the command line prints."""
+        from typer.testing import CliRunner
+
+        found = CliRunner().invoke(self.fetched("app"), arguments)
+        assert found.exit_code == 0, f"regard {' '.join(arguments)}: {found.output}"
+        return found.output
+
+    def drafted(self, files: list[str]) -> dict[str, Any]:
+        """The recipe that is written for files."""
+        self.call("init", *files, "--out", "drafted.toml")
+        return tomllib.loads(Path("drafted.toml").read_text("utf-8"))
+
+    def checked(self) -> list[str]:
+        """What the doctor says of it, but for what it measures by the clock."""
+        lines = self.call("check", "drafted.toml").splitlines()
+        return [line for line in lines if not line.startswith(("memory", "time"))]
+
     def explain(self, trained: Any, asked: Any) -> dict[str, Any]:
-        """Maps (title, axes, what it holds, weights), the output, the trust, the title of the main map."""
+        """Maps, the place of the main one among them, the output, the trust: its sentences and its score."""
         found = trained.explain(asked)
         maps = [
             {
                 "title": one.title,
-                "holds": one.holds,
-                "rows": [one.rows.name, *one.rows.labels],
-                "columns": [one.columns.name, *one.columns.labels],
+                "kinds": [one.holds, one.rows.name, one.columns.name],
+                "rows": one.rows.labels,
+                "columns": one.columns.labels,
                 "weights": one.weights_HQK,
             }
             for one in found.maps
         ]
-        trust = found.trust and [found.trust.sentence, found.trust.score, found.trust.in_chinese]
-        return {
-            "maps": maps,
-            "output": found.output,
-            "trust": trust,
-            "main": found.map(found.main).title,
-        }
+        trust = found.trust and [[found.trust.sentence, found.trust.in_chinese], found.trust.score]
+        main = [one.site for one in found.maps].index(found.main)
+        return {"maps": maps, "output": found.output, "trust": trust, "main": main}
 
     def tensors(self, trained: Any) -> dict[str, Any]:
         """The model's weights."""
@@ -193,42 +235,16 @@ class Old:
 class New(Old):
     """The work tree; what it calls otherwise than `Old` is overridden here."""
 
-    prepare_module = "regard.runs.prepare"
+    homes: ClassVar[dict[str, tuple[str, ...]]] = Old.homes | {
+        "prepare": (".runs.prepare", ".run"),
+        "import_folder": (".interop.importing", ".importing"),
+    }
 
-    def train_until(self, recipe: dict[str, Any], step: int) -> None:
-        """Train, and stop after this step as if a signal had come."""
-        import regard
-        from regard.training.events import Step
-        from regard.training.stopping import Interrupted, Stop
-
-        stop, prepare = Stop(), import_module(self.prepare_module).prepare
-        try:
-            with prepare(regard.Recipe.parse(recipe), stop=stop) as run:
-                for event in run.events():
-                    if isinstance(event, Step) and event.step == step:
-                        stop.received = signal.SIGINT
-        except Interrupted:
-            return
-        raise AssertionError(f"the training did not stop after step {step}")
+    def signal(self, stop: Any) -> None:
+        stop.received = stop.heard = signal.SIGINT  # it had the second name before
 
     def beams(self, trained: Any, asked: Any) -> list[dict[str, Any]]:
         return [node | {"piece": node.pop("token")} for node in trained.beams(asked).to_json()["nodes"]]
-
-    def export(self, trained: Any, folder: Path, to: str, asked: list[Any]) -> dict[str, Any]:
-        found = super().export(trained, folder, to, asked)
-        return found | {"notes": tuple(map(in_old_words, found["notes"]))}
-
-    def explain(self, trained: Any, asked: Any) -> dict[str, Any]:
-        found = super().explain(trained, asked)
-        if found["trust"]:
-            sentence, score, chinese = found["trust"]
-            found["trust"] = [in_old_words(sentence), score, in_old_words(chinese)]
-        return found
-
-    def import_(self, folder: Path, out: Path) -> str | None:
-        from regard.interop.importing import import_folder
-
-        return import_folder(folder, out)
 
 
 SIDES: dict[str, type[Old]] = {"old": Old, "new": New}
