@@ -6,7 +6,6 @@ imported before a method is called, so that the caller can choose the tree.
 """
 
 import json
-import re
 import signal
 import sys
 import tomllib
@@ -21,38 +20,6 @@ ANSWERS = (
     *("spans", "start", "end", "windows", "window", "ends", "blanks", "candidates", "cut"),
 )
 """What answers may have, by the names that the facts go by."""
-
-
-NEW_WORDS = (
-    (r"use 200 or more for a reliable check", "200 or more say more"),
-    (r"hit the length limit", "did not end by themselves"),
-    (
-        r"not exported, as the target engine has no equivalent: (.*)",
-        r"not in the folder, as nothing there means the same: \1; answers are found without",
-    ),
-    (r"the token with the largest weight", "the piece it looks at most"),
-    (r"a random token by", "a piece at random by"),
-    (r"shuffled weights stay below", "shuffled ones below"),
-    (r"The map shown first is the best of (\d+)\.", r"Shown first is the map, of \1, that does best."),
-    (r"too few tokens here", "too few pieces here"),
-    (
-        r"Measured, not attention: each input token shown was left out, or replaced by the unknown token, in "
-        r"turn\. A weight is the token's share of the total change in the",
-        "Measured, not attended: every input piece shown was left out or made unknown in turn. A weight is "
-        "the piece's share of all that this changed in the",
-    ),
-    ("这是测量结果，不是注意力", "这是测量结果而非注意力"),
-    ("变化占全部变化的比例", "变化在全部变化中所占的比例"),
-    ("去掉最重要的词元", "去掉最要紧的词元"),
-    ("最先显示的是", "先显示的是"),
-)
-"""Sentences of the work tree, and how the old side worded them."""
-
-
-def in_old_words(sentence: str) -> str:
-    for new, old in NEW_WORDS:
-        sentence = re.sub(new, old, sentence)
-    return sentence
 
 
 class Old:

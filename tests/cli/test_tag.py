@@ -56,7 +56,7 @@ def test_another_task_than_the_file_is_for(call: Call, home: Path) -> None:
     named(home, 3)
     result = call("init", "train.conll", "--task", "classify")
     assert result.exit_code == 2
-    assert "train.conll: such a file is to tag, not to classify" in result.stderr
+    assert "train.conll: this format is for the task 'tag', not 'classify'" in result.stderr
 
 
 def test_check_counts_tags_and_names_their_scheme(call: Call, recipe: Path) -> None:

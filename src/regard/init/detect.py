@@ -324,7 +324,7 @@ def _by_format(files: Sequence[str], task: str | None) -> Kind | None:
     """The kind of task that alone has such files."""
     found = next((kind for kind in KINDS.values() if file_format(files[0]) in kind.formats), None)
     if found is not None and task not in (None, found.name):
-        raise DataError(f"{files[0]}: such a file is to {found.name}, not to {task}; leave out --task")
+        raise DataError(f"{files[0]}: this format is for the task {found.name!r}, not {task!r}; drop --task")
     return found
 
 
