@@ -65,9 +65,9 @@ def export(
 
 def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], list[str] | None]":
     """What to ask, and what it should become where the run's data says so."""
+    from regard.files.read import read_rows
     from regard.files.row import text_of
     from regard.recipe import Recipe
-    from regard.tasks import task_rows
 
     if inputs is not None:
         return list(map(asks, file_rows(inputs, *layout(run, inputs, task.inputs, None)))), None
@@ -79,8 +79,8 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
     recipe = Recipe.read(path)
     files = recipe.data.valid or recipe.data.test or recipe.data.train
     try:
-        read = task_rows(recipe.task, files, recipe.columns(), encoding=recipe.data.encoding)
-        rows = list(islice(read, MOST_TEXTS))
+        fields, encoding = recipe.task.unfitted, recipe.data.encoding
+        rows = list(islice(read_rows(files, recipe.columns(), fields=fields, encoding=encoding), MOST_TEXTS))
     except DataError as fault:
         raise DataError(f"{fault}; or give other texts to check it on, with --inputs FILE") from None
     first, *others = task.inputs
