@@ -19,6 +19,12 @@ from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
 WORDS = ["the", "heath", "the", "grove", "a", "mile", "of", "moss", "and", "stone", "under", "rain"]
 
 
+def _are_equal(value: Any, other: Any) -> bool:
+    if not isinstance(value, dict):
+        return bool(value.equal(other))
+    return value.keys() == other.keys() and all(value[name].equal(other[name]) for name in value)
+
+
 def rows(n: int) -> list[Row]:
     rng = random.Random(7)
     texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(n)]
@@ -71,7 +77,7 @@ def test_the_usable_examples_come_back_with_their_places(task: Any, where: str, 
     assert batch.counts == twin.counts
     for name, value in vars(batch).items():
         other = getattr(twin, name)
-        same = name == "examples" or value is other or value.equal(other)
+        same = name == "examples" or value is other or _are_equal(value, other)
         assert same, f"{name}: a batch of revived examples is the batch of the originals"
 
 
@@ -95,11 +101,11 @@ def test_a_large_number_takes_more_room_from_the_row_on_that_has_it(
         write(task, rows(120), tmp_path / "cache", name="data")
         found = Examples.open(task, tmp_path / "cache")
     expected = [example for example in task.encode(rows(120)) if task.usable(example)]
-    assert found[0].tokens.dtype == np.uint16
+    assert found[0].arrays["ids"].dtype == np.uint16
     for i, example in enumerate(expected):
-        assert found[i].tokens.tolist() == example.tokens.tolist()
-        assert found[i].label == example.label
-        assert found[i].second == (70_000 if example.row.file == "part-1.tsv" else 5)
+        assert found[i].arrays["ids"].tolist() == example.arrays["ids"].tolist()
+        assert found[i].arrays["label"] == example.arrays["label"]
+        assert found[i].arrays["second"] == (70_000 if example.row.file == "part-1.tsv" else 5)
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -80,11 +80,11 @@ def test_scores_and_answers(run: Path) -> None:
 
 def test_what_cannot_be_asked(run: Path, tmp_path: Path) -> None:
     trained = regard.load(run)
-    with pytest.raises(DataError, match="text and second are needed"):
+    with pytest.raises(DataError, match="give text and second, as in"):
         trained.predict("amber")
     with pytest.raises(RunError, match="ct2: a classifier has no counterpart in CTranslate2; export to onnx"):
         trained.export(tmp_path / "there", "ct2", [{"text": "amber", "second": "birch"}])
-    with pytest.raises(DataError, match="input 1: text and second are needed"):
+    with pytest.raises(DataError, match="input 1: give text and second, as in"):
         trained.export(tmp_path / "there", "onnx", ["amber"])
     result = call("predict", run, "amber")
     assert result.exit_code == 2

@@ -218,7 +218,7 @@ def test_only_a_bert_is_pretrained_further(trained: Trained, folder: Path, tmp_p
     del given["task"]["tokenizer"]
     other = replace(read_encoder(folder / "run"), config=WordsEncoderConfig())
     with pytest.raises(
-        RecipeError, match=r"model\.init_from: the encoder in .* is 'words', what is pretrained"
+        RecipeError, match=r"model\.init_from: the encoder in .* is 'words', but pretraining needs 'bert'"
     ):
         resolve(regard.Recipe.parse(given), other)
 

@@ -160,7 +160,7 @@ def test_a_gpt2s_own_marks_are_used() -> None:
     with evaluating(model):
         tree = task.recorded(model, task.collate([example]))
     shown = BeamTree.of(tree, task.tokenizer, "gpt", "the fog", "beam=2")
-    assert all(one.piece == END for one in shown.answers)
+    assert all(one.token == END for one in shown.answers)
     (found,) = answer(task, model, "the fog")
     assert task.axes(example, found).by_name["context"].labels[0] == END
 

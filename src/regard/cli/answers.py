@@ -12,11 +12,11 @@ from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
 from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut, typed_value
 from regard.errors import DataError
-from regard.fields.field import Field
 from regard.text.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.fields.field import Field
     from regard.files.columns import Column
     from regard.files.row import Row
     from regard.tasks.task import Prediction

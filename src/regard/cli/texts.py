@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from regard.cli import console
 from regard.errors import DataError
-from regard.fields.field import Field
 from regard.files.row import text_of
 
 if TYPE_CHECKING:
     from regard import Trained
+    from regard.fields.field import Field
     from regard.files.columns import Column
     from regard.files.row import Asked, Row
 
