@@ -176,3 +176,7 @@ def test_faults_are_said(task: Multilabel) -> None:
             task.searching(threshold=huge)
     with pytest.raises(RecipeError, match="beam: a classifier of several labels has one setting, threshold"):
         task.searching(beam=3)
+
+
+def test_the_score_says_how_it_is_computed() -> None:
+    assert LabelsTally([("joy",)], [("joy",)]).signatures() == {"accuracy": "texts with exactly their labels"}

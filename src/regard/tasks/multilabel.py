@@ -71,7 +71,7 @@ class LabelsTally(Columns):
         return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
-        return {}
+        return {"accuracy": "texts with exactly their labels"}
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         return {}
@@ -128,6 +128,17 @@ class Multilabel(Classify):
         config = self.config.model_copy(update={"threshold": wanted})
         weights = None if self.weights_C is None else self.weights_C.tolist()
         return type(self)(config, self.given, self.label, weights)
+
+    def samples(
+        self, model: nn.Module, examples: Sequence[Example], device: torch.device
+    ) -> list[dict[str, str]]:
+        """Labels of a list are shown as those of a text are."""
+        found = super().samples(model, examples, device)
+        labels = (self.label.split(example.row.cells["label"]) for example in examples)
+        return [
+            one | {"expected": self.config.separator.join(each)}
+            for one, each in zip(found, labels, strict=True)
+        ]
 
     def target(self, row: Row) -> dict[str, Any]:
         """The numbers of the labels; none when they are unknown."""
