@@ -133,11 +133,11 @@ class Multilabel(Classify):
         self, model: nn.Module, examples: Sequence[Example], device: torch.device
     ) -> list[dict[str, str]]:
         """Labels of a list are shown as those of a text are."""
-        found = super().samples(model, examples, device)
-        labels = (self.label.split(example.row.cells["label"]) for example in examples)
+        shown = super().samples(model, examples, device)
+        cells = [example.row.cells["label"] for example in examples]
         return [
-            one | {"expected": self.config.separator.join(each)}
-            for one, each in zip(found, labels, strict=True)
+            sample | {"expected": self.config.separator.join(cell)} if isinstance(cell, list) else sample
+            for sample, cell in zip(shown, cells, strict=True)
         ]
 
     def target(self, row: Row) -> dict[str, Any]:
