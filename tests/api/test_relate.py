@@ -11,8 +11,8 @@ import regard
 from berts import fine_tuning, written
 from regard.errors import DataError, RecipeError, RunError
 from regard.interop.encoder import read_encoder
-from regard.kinds.pairs import MOST_ENTITIES, pairs
 from regard.runs.prepare import prepare
+from regard.text.entity_pairs import MOST_ENTITIES, pairs
 from tiny import named, paired, planted, recipe, relater, relating, tagger
 
 TEXT = "ember birch amber knoll inlet"

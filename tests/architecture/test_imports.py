@@ -34,9 +34,17 @@ MAY_IMPORT = {
     "layers": "attention linear config",
     "models": "fields.axis layers attention linear text.tags config errors",
     # what a problem means
-    "tasks": "layers.inputs models layers.heads files text fields data metrics decode config errors",
-    # what it means to everybody but its training
-    "kinds": "models.encoders tasks fields files text data training.machine errors",
+    "tasks": "layers.inputs models layers.heads files text fields data metrics decode config errors"
+    " init.columns init.guess init.plan init.settings init.seq2seq check.finding check.rows check.labels",
+    "training.machine": "",
+    "init.columns": "files",
+    "init.guess": "files",
+    "init.plan": "init.guess training.machine",
+    "init.settings": "init.guess init.plan",
+    "init.seq2seq": "init.plan init.settings",
+    "check.finding": "files",
+    "check.rows": "check.finding files",
+    "check.labels": "check.finding check.rows files errors",
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task metrics.resample data text.plain durable config errors",
     "explain": "tasks.task fields.axis files.row text decode.tree attention.tap errors",
@@ -47,14 +55,14 @@ MAY_IMPORT = {
     " __version__",
     "interop": "fields runs.store recipe models layers attention tasks decode files text data durable"
     " training.checkpoint config errors __version__",
-    "api": "text recipe runs interop models layers tasks kinds.pairs metrics.resample decode training explain"
+    "api": "text recipe runs interop models layers tasks metrics.resample decode training explain"
     " files data errors",
-    "check": "fields recipe runs interop tasks kinds training files text data errors",
-    "init": "fields kinds tasks files errors",
+    "check": "fields recipe runs interop tasks training files text data errors",
+    "init": "fields tasks files errors",
     "regard": "api recipe",
     # what users touch
-    "serve": "regard api decode kinds files explain text config errors __version__",
-    "cli": "regard api runs check init kinds interop serve recipe tasks metrics.resample fields files text"
+    "serve": "regard api decode tasks files explain text config errors __version__",
+    "cli": "regard api runs check init interop serve recipe tasks metrics.resample fields files text"
     " data durable errors __version__ training explain attention.position",
     "__main__": "cli",
 }

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.check import Finding, Report, examine
+from regard.check.examine import Report, examine
+from regard.check.finding import Finding
 from regard.check.pieces import cut, histogram
 from regard.check.pieces import examine as examine_pieces
 from regard.files.row import Row
-from regard.kinds import KINDS
 from regard.recipe import Recipe
 from regard.tasks import (
+    TASKS,
     Classify,
     ClassifyConfig,
     ClassifyPair,
@@ -208,7 +209,7 @@ def test_a_very_long_label_does_not_flood_a_message(kind: str, called: str) -> N
 
     config = {"classify": ClassifyConfig, "multilabel": MultilabelConfig, "relation": RelationConfig}[kind]()
     splits = {"train": rows("Other", "no", "long " * 9_000), "test": rows("other " * 9_000)}
-    told = {one.kind: one.message for one in KINDS[kind].examine(splits, config)}
+    told = {one.kind: one.message for one in TASKS[kind].data.examine(splits, config)}
     assert told["unseen-label"].startswith(
         f"test: 1 row with a {called} that does not occur in train ('other other "
     )
@@ -282,16 +283,16 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     settings = {"tokenizer": WORDS, "max_length": 8}
     rows = [Row({"source": text, "target": "a"}, "f", 1)]
     translate = Translate.fit(TranslateConfig.model_validate(settings), rows)
-    (pieces,) = cut(KINDS["translate"], translate, {"train": rows})
+    (pieces,) = cut(TASKS["translate"].data, translate, {"train": rows})
     assert (pieces.lengths["source"][0] > 8) == (not translate.usable(translate.encode(rows)[0]))
     rows = [Row({"text": text, "label": label}, "f", 1) for label in "xy"]
     classify = Classify.fit(ClassifyConfig.model_validate(settings), rows)
-    (pieces,) = cut(KINDS["classify"], classify, {"train": rows})
+    (pieces,) = cut(TASKS["classify"].data, classify, {"train": rows})
     n_kept = len(classify.encode(rows)[0].arrays["ids"]) - 1
     assert (pieces.lengths["text"][0] > 8) == (n_kept < n_words)
     rows = [Row({"text": text[:-2], "second": "a", "label": label}, "f", 1) for label in "xy"]
     pair = ClassifyPair.fit(ClassifyPairConfig.model_validate(settings), rows)
-    kind = KINDS["classify_pair"]
+    kind = TASKS["classify_pair"].data
     told = [one.kind for one in examine_pieces(cut(kind, pair, {"train": rows}), kind, pair.config, None)]
     assert ("too-long" in told) == pair.encode(rows)[0].notes["cut"]
 

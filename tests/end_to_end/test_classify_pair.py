@@ -9,7 +9,7 @@ import pytest
 
 import regard
 from end_to_end.test_multilabel import call
-from regard.check import examine
+from regard.check.examine import examine
 from regard.errors import DataError, RunError
 from regard.init.detect import sniff
 from regard.recipe import Recipe

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard.api.trained import Trained
-from regard.check import examine
+from regard.check.examine import examine
 from regard.cli import app
 from regard.cli.chat import Chat
 from regard.errors import DataError, RunError

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import regard
-from regard.check import examine
+from regard.check.examine import examine
 from regard.cli import app
 from regard.errors import DataError, RunError
 from regard.init.detect import sniff

@@ -12,7 +12,7 @@ import torch
 import regard
 from berts import written
 from regard.api.trained import Trained
-from regard.check import examine
+from regard.check.examine import examine
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder

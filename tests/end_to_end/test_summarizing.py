@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard.api.trained import Trained
-from regard.check import examine
+from regard.check.examine import examine
 from regard.cli import app
 from regard.errors import DataError, RunError
 from regard.init.detect import sniff

@@ -7,7 +7,7 @@ from regard.errors import DataError
 from regard.files.columns import Column
 from regard.files.read import read_rows
 from regard.init.detect import MAX_SAMPLE, sniff
-from regard.kinds import KINDS
+from regard.tasks import TASKS
 
 ENGLISH = ["I know.", "Go away!", "The dog barks at night.", "What a lovely day it is.", "She left."]
 CHINESE = ["我知道。", "走开！", "狗在夜里叫。", "多好的一天。", "她走了。"]
@@ -266,11 +266,11 @@ def test_a_wide_table_takes_no_more_than_a_look_at_every_two_columns(monkeypatch
         n: [f"{text} {n}" for text in sentences(ENGLISH, 30)] for n in range(13)
     }
     looks: Counter[str] = Counter()
-    for name in ("kinds.answer._answers", "text.tags.scheme"):
+    for name in ("tasks.answer_data._answers", "text.tags.scheme"):
         monkeypatch.setattr(f"regard.{name}", lambda *columns, name=name: looks.update([name]))
-    assert not KINDS["answer"].looks_like(table)
-    assert not KINDS["tag"].looks_like(table)
-    assert looks == {"kinds.answer._answers": 13 * 12, "text.tags.scheme": 13}
+    assert not TASKS["answer"].data.looks_like(table)
+    assert not TASKS["tag"].data.looks_like(table)
+    assert looks == {"tasks.answer_data._answers": 13 * 12, "text.tags.scheme": 13}
 
 
 # What is said is not guessed.

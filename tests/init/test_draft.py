@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from regard.files.columns import Column
 from regard.files.row import Row
 from regard.init.draft import draft
+from regard.init.guess import Guess
+from regard.init.plan import Plan, Script, script
 from regard.init.toml import toml
-from regard.kinds import Guess
-from regard.kinds.plan import Plan, Script, script
 from regard.recipe import Recipe
 from regard.training.machine import Machine
 

@@ -8,7 +8,7 @@ import torch
 
 import regard
 from berts import PIECES, fine_tuning, their_tokenizer, written
-from regard.check import examine
+from regard.check.examine import examine
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.files.row import rows_of
 from regard.interop.encoder import read_encoder

@@ -10,7 +10,7 @@ import regard
 from berts import fine_tuning, goes_on_where_it_stood
 from berts import written as bert_written
 from gpt2s import END, vocabulary, written
-from regard.check import examine
+from regard.check.examine import examine
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.interop.decoder import read_decoder
 from regard.interop.importing import import_folder

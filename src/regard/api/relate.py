@@ -8,8 +8,8 @@ from typing import Self
 from regard.api.trained import Trained, load
 from regard.errors import DataError, RunError
 from regard.files.row import Row, rows_of
-from regard.kinds.pairs import Related, Span, pairs, related
 from regard.tasks import Relation, Tag
+from regard.text.entity_pairs import Related, Span, pairs, related
 
 
 class Relations:

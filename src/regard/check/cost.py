@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from regard.kinds.finding import Finding
+from regard.check.finding import Finding
 from regard.training.config import TrainConfig
 from regard.training.loop import update
 from regard.training.machine import Machine

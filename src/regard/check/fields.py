@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from regard.check.finding import SHOWN, Finding, Place
 from regard.errors import DataError
 from regard.files.row import Row
-from regard.kinds.finding import SHOWN, Finding, Place
 
 
 def unreadable(splits: Mapping[str, Sequence[Row]], fields: Mapping[str, Any]) -> list[Finding]:

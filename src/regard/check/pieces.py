@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.check.finding import Finding, about
 from regard.files.row import Row
-from regard.kinds import Kind
-from regard.kinds.finding import Finding, about
 from regard.tasks import AnyTask, PretrainConfig, TaskConfig
+from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import TokenizerConfig
 
 TOLERATED_UNKNOWN, TOLERATED_SPELT = 0.01, 0.1
@@ -42,15 +42,15 @@ class Histogram:
     longest: int
 
 
-def cut(kind: Kind, task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
-    return [_cut(kind, task, split, rows) for split, rows in splits.items() if rows]
+def cut(data: TaskData, task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
+    return [_cut(data, task, split, rows) for split, rows in splits.items() if rows]
 
 
-def _cut(kind: Kind, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
+def _cut(data: TaskData, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
     lengths, unknown, spelt, learnt = {}, {}, {}, {}
     for role, tokenizer in task.tokenizers.items():
         learnt[role] = len(tokenizer)
-        found = kind.pieces(task, role, rows)
+        found = data.pieces(task, role, rows)
         flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
         lengths[role] = np.array([len(ids) for ids in found])
         unknown[role] = float((flat == tokenizer.marks.unknown).sum() / max(1, flat.size))
@@ -58,12 +58,12 @@ def _cut(kind: Kind, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
     return Pieces(split, rows, lengths, unknown, spelt, learnt)
 
 
-def examine(pieces: Sequence[Pieces], kind: Kind, task: TaskConfig, begins: Path | None) -> list[Finding]:
+def examine(pieces: Sequence[Pieces], data: TaskData, task: TaskConfig, begins: Path | None) -> list[Finding]:
     """`begins` is the folder whose vocabulary it is, if it was not learnt here."""
     return [
         finding
         for one in pieces
-        for finding in (*_too_long(one, kind, task.max_length), *_unlearnt(one, task, begins))
+        for finding in (*_too_long(one, data, task.max_length), *_unlearnt(one, task, begins))
     ]
 
 
@@ -79,12 +79,12 @@ def histogram(lengths: NDArray[np.int64]) -> Histogram:
     )
 
 
-def _too_long(pieces: Pieces, kind: Kind, max_length: int) -> list[Finding]:
-    if kind.too_long is None or not pieces.lengths:
+def _too_long(pieces: Pieces, data: TaskData, max_length: int) -> list[Finding]:
+    if data.too_long is None or not pieces.lengths:
         return []
-    too_long = kind.length(list(pieces.lengths.values())) > max_length
+    too_long = data.length(list(pieces.lengths.values())) > max_length
     rows = [pieces.rows[int(i)] for i in np.flatnonzero(too_long)]
-    severity, fate = kind.too_long(pieces.split)
+    severity, fate = data.too_long(pieces.split)
     remark = f"({len(rows) / len(pieces.rows):.1%}) longer than task.max_length = {max_length} pieces, {fate}"
     return about(severity, "too-long", pieces.split, rows, remark)
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regard.check.finding import SHOWN, Finding, Place
 from regard.data.sample import sampled
 from regard.errors import DataError
 from regard.files.lines import expand, resolve
 from regard.files.row import Row
-from regard.kinds.finding import SHOWN, Finding, Place
 from regard.recipe import Recipe
 from regard.tasks import task_rows
 

@@ -11,7 +11,9 @@ from regard.cli.arguments import AsJson, Overrides, RecipeFile
 from regard.text.plain import printable
 
 if TYPE_CHECKING:
-    from regard.check import Estimate, Finding, Report
+    from regard.check.cost import Estimate
+    from regard.check.examine import Report
+    from regard.check.finding import Finding
 
 MARKS = {"error": ("✗", "bold red"), "warning": ("!", "bold yellow"), "note": ("·", "dim")}
 MOST_LABELS = 20
@@ -24,7 +26,7 @@ def check(recipe: RecipeFile, overrides: Overrides = None, json: AsJson = False)
     cannot spell; then trains for a few seconds to measure. Writes nothing.
     Exit code 2 if training would stop, 0 if there is nothing worse than a warning.
     """
-    from regard.check import examine
+    from regard.check.examine import examine
     from regard.recipe import Recipe
 
     described = Recipe.read(recipe, overrides or ())

@@ -18,12 +18,13 @@ def import_(
     pickle, whatever the folder holds.
     """
     from regard.interop.importing import import_folder
-    from regard.kinds import KINDS
+    from regard.tasks import TASKS
+    from regard.tasks.task import typed
 
     kind = import_folder(folder, out, lambda remark: console.line(remark, "dim", console=console.ERR))
     console.line(f"wrote {out}")
     if kind is not None:
-        console.line(f"  regard predict {out} {KINDS[kind].typed}")
+        console.line(f"  regard predict {out} {typed(TASKS[kind], TASKS[kind].settings())}")
     else:
         console.line("an encoder alone: it embeds texts, or begins a training (model.init_from)", "dim")
         console.line(f'  regard predict {out} --embed "your text"')

@@ -16,7 +16,7 @@ from regard.files.row import text_of
 from regard.text.plain import printable
 
 if TYPE_CHECKING:
-    from regard.kinds import Guess
+    from regard.init.guess import Guess
 
 GAP = 2
 SHOWN = 3
@@ -114,18 +114,22 @@ def _recipe(guess: "Guess") -> str:
 
     from regard.init.detect import sample_rows
     from regard.init.draft import draft
-    from regard.kinds import KINDS
-    from regard.kinds.plan import Plan, script
+    from regard.init.plan import Plan, script
     from regard.recipe import Recipe
+    from regard.tasks import TASKS
     from regard.training.machine import Machine
 
-    kind = KINDS[guess.task]
+    task = TASKS[guess.task]
     scripts = {}
     if not guess.fields:
-        rows = list(islice(sample_rows(kind, guess.train, guess.columns, guess.encoding), SAMPLED))
-        scripts = {role: script([text_of(row.cells[role]) for row in rows]) for role in kind.texts}
+        rows = list(islice(sample_rows(task, guess.train, guess.columns, guess.encoding), SAMPLED))
+        scripts = {role: script([text_of(row.cells[role]) for row in rows]) for role in task.data.texts}
     plan = Plan(
-        guess, scripts, Machine.here(), bool(scripts) and kind.by_character(guess, scripts), kind.together
+        guess,
+        scripts,
+        Machine.here(),
+        bool(scripts) and task.data.by_character(guess, scripts),
+        task.data.together,
     )
     text = draft(plan, str(free(f"runs/{_name(guess)}")))
     Recipe.parse(tomllib.loads(text), "the recipe drafted")

@@ -124,8 +124,6 @@ def is_blank(row: "Row") -> bool:
 
 def tell_cut(trained: "Trained", cut: int, windowed: int = 0) -> None:
     """How many texts were too long, and what became of them."""
-    from regard.kinds import KINDS
-
     if windowed:
         many = "contexts were" if windowed > 1 else "contexts was"
         read = f"read in overlapping windows of {trained.task_config.max_length} pieces (task.max_length)"
@@ -133,5 +131,5 @@ def tell_cut(trained: "Trained", cut: int, windowed: int = 0) -> None:
     if cut:
         setting = "max_question" if hasattr(trained.task_config, "max_question") else "max_length"
         limit = f"longer than {getattr(trained.task_config, setting)} pieces (task.{setting})"
-        fate = KINDS[trained.task.kind].cut
+        fate = trained.task.cut
         console.line(f"{cut} of the texts {limit}: {fate}", "dim", console=console.ERR)

@@ -24,7 +24,8 @@ def train(
     Stop it at any time (Ctrl-C, a signal, a power cut): the same command goes on where it was.
     """
     import regard
-    from regard.kinds import KINDS
+    from regard.tasks import TASKS
+    from regard.tasks.task import typed
     from regard.training.ranks import is_first
     from regard.training.stopping import Interrupted
 
@@ -39,7 +40,7 @@ def train(
         return
     console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
     console.OUT.print()
-    next_commands(described.run, KINDS[described.task.kind].typed)
+    next_commands(described.run, typed(TASKS[described.task.kind], described.task))
 
 
 def next_commands(run: str, asked: str) -> None:

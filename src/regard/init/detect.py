@@ -2,7 +2,7 @@
 
 Names come before statistics: a split is told by a word in the file name, a role by a header or JSON key.
 What names leave open, a sample of rows decides: a column of few, short, recurring values is a label;
-columns of words are text. What each kind of task looks like is its own to say (kinds/). The user can always
+columns of words are text. What each kind of task looks like is its own to say (tasks/). The user can always
 overrule: whatever is given explicitly is not guessed.
 """
 
@@ -20,9 +20,9 @@ from regard.files.formats import aligned_cells, file_cells, file_format, file_ob
 from regard.files.lines import expand, lines, resolve
 from regard.files.read import read_rows
 from regard.files.row import Row, text_of
-from regard.kinds import KINDS, Guess, Kind
-from regard.kinds.columns import MAX_LABEL_CHARS, is_label
-from regard.tasks import TASKS
+from regard.init.columns import MAX_LABEL_CHARS, is_label
+from regard.init.guess import Guess
+from regard.tasks import TASKS, Task
 
 SPLITS = {
     "train": {"train", "trn", "training"},
@@ -64,8 +64,8 @@ def sniff(
     known = [by_format] if by_format else _known_kinds(task, given)
     told = known[0] if known else None
     why: list[str] = []
-    if told is not None and (file_format(train[0]) in told.formats or _is_one_text(train, told)):
-        chosen = {role: given.get(role) for role in told.roles}
+    if told is not None and (file_format(train[0]) in told.data.formats or _is_one_text(train, told)):
+        chosen = {role: given.get(role) for role in told.data.roles}
     else:
         named = any(isinstance(column, str) for column in given.values())
         table = _sample_columns(train, encoding, named)
@@ -78,7 +78,7 @@ def sniff(
     if not any(any(row.cells.values()) for row in rows):
         raise DataError(f"{', '.join(train)}: holds nothing but blank lines; give files with text")
     return Guess(
-        task=told.name,
+        task=told.kind,
         train=train,
         valid=splits["valid"] or None,
         test=splits["test"] or None,
@@ -86,10 +86,10 @@ def sniff(
         n_rows=n_rows,
         sample=tuple(rows),
         lengths={
-            role: _mean_and_tail([len(told.read(role, text_of(row.cells[role]))) for row in rows])
+            role: _mean_and_tail([len(told.data.read(role, text_of(row.cells[role]))) for row in rows])
             for role in chosen
         },
-        reasons=(*reasons, f"The task is {told.name}.", *why),
+        reasons=(*reasons, f"The task is {told.kind}.", *why),
         encoding=encoding,
     )
 
@@ -154,17 +154,16 @@ def _labelled_other(
 
 
 def sample_rows(
-    kind: Kind, files: Sequence[str], columns: Mapping[str, Column | None], encoding: str
+    kind: type[Task], files: Sequence[str], columns: Mapping[str, Column | None], encoding: str
 ) -> Iterator[Row]:
     """Rows as a recipe of that task would read them, but plain text line by line."""
-    task = TASKS[kind.name]
-    records = read_rows(files, columns, fields=task.settings().unfitted, encoding=encoding)
-    return (row for record in records for row in task.rows(record))
+    records = read_rows(files, columns, fields=kind.settings().unfitted, encoding=encoding)
+    return (row for record in records for row in kind.rows(record))
 
 
-def _is_one_text(files: Sequence[str], kind: Kind) -> bool:
+def _is_one_text(files: Sequence[str], kind: type[Task]) -> bool:
     """Plain text of which nothing has to be told apart: files follow one another."""
-    return len(kind.roles) == 1 and file_format(files[0]) == "text"
+    return len(kind.data.roles) == 1 and file_format(files[0]) == "text"
 
 
 def _splits(files: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
@@ -294,7 +293,7 @@ def _is_header(columns: Sequence[Sequence[str]]) -> bool:
     """Known names, names of languages, short cells of which one never recurs among the labels below it; or
     what could be variables in a program, above texts that could not."""
     first = [values[0] for values in columns]
-    if any(named_like(role, first) for kind in KINDS.values() for role in kind.roles):
+    if any(named_like(role, first) for kind in TASKS.values() for role in kind.data.roles):
         return True
     if sum(LANGUAGES.fullmatch(name) is not None for name in first) >= 2:
         return True
@@ -309,26 +308,28 @@ def _are_texts(values: Sequence[str]) -> bool:
     return len(values) >= ENOUGH and named <= len(values) / 100
 
 
-def _known_kinds(task: str | None, given: Mapping[str, Column]) -> list[Kind]:
+def _known_kinds(task: str | None, given: Mapping[str, Column]) -> list[type[Task]]:
     """The task that was named, or those of one set of roles that were."""
-    if task is not None and task not in KINDS:
-        raise DataError(f"unknown task {task}{did_you_mean(task, KINDS)}")
-    kinds = [kind for kind in KINDS.values() if task in (None, kind.name) and set(given) <= set(kind.roles)]
+    if task is not None and task not in TASKS:
+        raise DataError(f"unknown task {task}{did_you_mean(task, TASKS)}")
+    kinds = [
+        kind for kind in TASKS.values() if task in (None, kind.kind) and set(given) <= set(kind.data.roles)
+    ]
     if not kinds:
-        roles = "; ".join(f"{kind.name} has {' and '.join(kind.roles)}" for kind in KINDS.values())
+        roles = "; ".join(f"{kind.kind} has {' and '.join(kind.data.roles)}" for kind in TASKS.values())
         raise DataError(f"no task has columns for {' and '.join(given)}: {roles}")
-    return [kind for kind in kinds if kind.roles == kinds[0].roles] if task or given else []
+    return [kind for kind in kinds if kind.data.roles == kinds[0].data.roles] if task or given else []
 
 
-def _by_format(files: Sequence[str], task: str | None) -> Kind | None:
+def _by_format(files: Sequence[str], task: str | None) -> type[Task] | None:
     """The kind of task that alone has such files."""
-    found = next((kind for kind in KINDS.values() if file_format(files[0]) in kind.formats), None)
-    if found is not None and task not in (None, found.name):
-        raise DataError(f"{files[0]}: this format is for the task {found.name!r}, not {task!r}; drop --task")
+    found = next((kind for kind in TASKS.values() if file_format(files[0]) in kind.data.formats), None)
+    if found is not None and task not in (None, found.kind):
+        raise DataError(f"{files[0]}: this format is for the task {found.kind!r}, not {task!r}; drop --task")
     return found
 
 
-def _guess_kind(files: Sequence[str], table: Mapping[Column, list[str]], encoding: str) -> Kind:
+def _guess_kind(files: Sequence[str], table: Mapping[Column, list[str]], encoding: str) -> type[Task]:
     """By the names of columns; where these speak for several kinds or none, by their values."""
     file = expand(files[0])[0]
     if file_format(file) in ("text", "tsv") and conll.looks_like(lines(file, encoding=encoding)):
@@ -341,37 +342,39 @@ def _guess_kind(files: Sequence[str], table: Mapping[Column, list[str]], encodin
             f"that ends in {semeval.SUFFIX}"
         )
     names = [column for column in table if isinstance(column, str)]
-    possible = [kind for kind in KINDS.values() if _has_texts(kind, table)] or list(KINDS.values())
-    hits = {kind.name: {role for role in kind.roles if named_like(role, names)} for kind in possible}
+    possible = [kind for kind in TASKS.values() if _has_texts(kind, table)] or list(TASKS.values())
+    hits = {kind.kind: {role for role in kind.data.roles if named_like(role, names)} for kind in possible}
     most = max(map(len, hits.values()))
-    tied = [kind for kind in possible if len(hits[kind.name]) == most]
+    tied = [kind for kind in possible if len(hits[kind.kind]) == most]
     if len(tied) > 1 and (alike := _alike(tied, table)):
         return alike
-    if most and all(hits[kind.name] == hits[tied[0].name] for kind in tied):
+    if most and all(hits[kind.kind] == hits[tied[0].kind] for kind in tied):
         return tied[0]
     raise _cannot_tell(files, table)
 
 
-def _has_texts(kind: Kind, table: Mapping[Column, list[str]]) -> bool:
+def _has_texts(kind: type[Task], table: Mapping[Column, list[str]]) -> bool:
     """Whether texts that no name tells have columns left that no label stands in."""
-    named = {role: named_like(role, [key for key in table if isinstance(key, str)]) for role in kind.roles}
-    wanted = [role for role in kind.texts if named[role] is None and role not in kind.may_lack]
+    named = {
+        role: named_like(role, [key for key in table if isinstance(key, str)]) for role in kind.data.roles
+    }
+    wanted = [role for role in kind.data.texts if named[role] is None and role not in kind.data.may_lack]
     free = [key for key in table if key not in named.values() and not is_label(table[key])]
     return len(wanted) <= len(free)
 
 
-def _alike(kinds: Sequence[Kind], table: Mapping[Column, list[str]]) -> Kind | None:
+def _alike(kinds: Sequence[type[Task]], table: Mapping[Column, list[str]]) -> type[Task] | None:
     """Of several, the one whose values these could be: the last, as it asks for most."""
-    return next((kind for kind in reversed(kinds) if kind.looks_like(table)), None)
+    return next((kind for kind in reversed(kinds) if kind.data.looks_like(table)), None)
 
 
 def _fill_roles(
-    files: Sequence[str], kind: Kind, table: Mapping[Column, list[str]], given: Mapping[str, Column]
+    files: Sequence[str], kind: type[Task], table: Mapping[Column, list[str]], given: Mapping[str, Column]
 ) -> tuple[dict[str, Column | None], list[str]]:
     """Each role's column, as given, by its name, or by statistics; with the reason for each."""
     plain = file_format(files[0]) == "text"
     keys = list(table)
-    chosen: dict[str, Column | None] = dict.fromkeys(kind.roles)
+    chosen: dict[str, Column | None] = dict.fromkeys(kind.data.roles)
     reasons = []
     for role in chosen:
         column = given.get(role)
@@ -386,11 +389,11 @@ def _fill_roles(
             reasons.append(f"Column {chosen[role]} is the {role}, {'as given' if column else 'by its name'}.")
     for role in sorted(chosen):  # label before text, source before target
         if chosen[role] is None:
-            if role in kind.may_lack:
+            if role in kind.data.may_lack:
                 reasons.append(f"No column is named like {role}: every turn but the first is one.")
                 continue
             rest = {key: values for key, values in table.items() if key not in chosen.values()}
-            picked, why = kind.pick(role, rest)
+            picked, why = kind.data.pick(role, rest)
             if picked is None and len(rest) == 1:
                 picked, why = next(iter(rest)), "it is the only one left"
             if picked is None:
@@ -410,7 +413,7 @@ def _cannot_tell(files: Sequence[str], table: Mapping[Column, list[str]]) -> Dat
     return DataError(
         f"{', '.join(files)}: cannot tell the task or its columns from {', '.join(seen) or 'these fields'}; "
         f"say them, as in: regard init {' '.join(files)} "
-        f"{', or '.join(KINDS[name].example for name in sorted(KINDS))}"
+        f"{', or '.join(TASKS[name].data.example for name in sorted(TASKS))}"
     )
 
 

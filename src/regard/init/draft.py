@@ -4,24 +4,25 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 
+from regard.init.guess import Guess
+from regard.init.plan import Plan
+from regard.init.settings import Pace, Setting
 from regard.init.toml import toml
-from regard.kinds import KINDS, Guess
-from regard.kinds.plan import Plan
-from regard.kinds.settings import Pace, Setting
+from regard.tasks import TASKS
 
 COMMENT_COLUMN = 32
 
 
 def draft(plan: Plan, run: str) -> str:
     """The text of a recipe."""
-    kind = KINDS[plan.guess.task]
-    own = kind.sections(plan)
+    data = TASKS[plan.guess.task].data
+    own = data.sections(plan)
     sections = {
         "": _run(run),
         **{name: settings for name, settings in own.items() if name.startswith(("task", "fields"))},
-        "data": _data(plan.guess, kind.held_out),
+        "data": _data(plan.guess, data.held_out),
         **{name: settings for name, settings in own.items() if name.startswith("model")},
-        "train": _train(plan, kind.pace(plan)),
+        "train": _train(plan, data.pace(plan)),
     }
     head = "# Written by `regard init`; every setting may be changed. Without a line, its default holds."
     return "\n".join([head, *_lines(sections), ""])

@@ -8,12 +8,12 @@ from typing import Any
 
 from regard.errors import ServeError
 from regard.files.row import Asked
-from regard.kinds import KINDS
 from regard.serve.counts import Counts
 from regard.serve.job import Job, Purpose, n_characters
 from regard.serve.limits import LIMITS, Limits
 from regard.serve.model_queue import ModelQueue
 from regard.serve.request_error import RequestError, unavailable, unknown_model
+from regard.tasks import TASKS
 
 SEEN_BYTES = 8
 """Of one attention weight, as computed and as kept."""
@@ -55,7 +55,7 @@ class Engine:
         able = [lane for lane in self.lanes.values() if task in (None, lane.about["task"])]
         if name is None and not able:
             known = ", ".join(
-                f"{lane.name} ({KINDS[lane.about['task']].path})" for lane in self.lanes.values()
+                f"{lane.name} ({TASKS[lane.about['task']].path()})" for lane in self.lanes.values()
             )
             raise RequestError(422, "which_model", f"no model here answers that; there are: {known}")
         if name is None:
@@ -69,7 +69,7 @@ class Engine:
         if found not in able:
             kind = found.about["task"]
             raise RequestError(
-                422, "other_task", f"the model {name!r} is for {KINDS[kind].path}; ask it there"
+                422, "other_task", f"the model {name!r} is for {TASKS[kind].path()}; ask it there"
             )
         return found
 

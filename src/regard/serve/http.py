@@ -14,7 +14,6 @@ from regard import __version__
 from regard.decode import DecodeConfig
 from regard.errors import did_you_mean
 from regard.files.row import Asked
-from regard.kinds import KINDS, Kind
 from regard.serve import requests, schema
 from regard.serve.asked import asked
 from regard.serve.engine import Engine
@@ -24,6 +23,7 @@ from regard.serve.model_queue import ModelQueue
 from regard.serve.relate import relations
 from regard.serve.request_error import RequestError, unavailable
 from regard.serve.web import page_files
+from regard.tasks import TASKS, Task
 
 Answers = list[dict[str, Any]]
 GONE = 499
@@ -84,21 +84,21 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
             return Response(status_code=GONE)
         return JSONResponse({"model": lane.name} | shaped(answers))
 
-    for kind in KINDS.values():
+    for task in TASKS.values():
         app.add_api_route(
-            kind.path,
-            _takes(may_ask.of_kind[kind.name], _route(kind, engine, answered)),
+            task.path(),
+            _takes(may_ask.of_task[task.kind], _route(task, engine, answered)),
             methods=["POST"],
-            name=kind.name,
-            description=kind.says,
-            response_model=schema.ANSWERS[kind.name],
-            responses=STREAMED if kind.searches else None,
+            name=task.kind,
+            description=task.says,
+            response_model=schema.ANSWERS[task.kind],
+            responses=STREAMED if task.searches else None,
         )
 
     async def explain(ask: requests.ExplainedAsk, request: Request) -> Response:
         """An answer, and everything that was attended to while it was made."""
         lane = engine.lane(ask.model, None)
-        texts = asked(ask.given(), KINDS[lane.about["task"]].asks)
+        texts = asked(ask.given(), TASKS[lane.about["task"]].asks())
         jobs = engine.jobs(lane, texts, "explain", ask.settings, packed=ask.packed)
         return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
 
@@ -124,16 +124,18 @@ def _refuse_beyond(limits: Limits, inputs: list[dict[str, Any]]) -> None:
             raise RequestError(422, "too_long", message)
 
 
-def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Response]]) -> Callable[..., Any]:
+def _route(
+    task: type[Task], engine: Engine, answered: Callable[..., Awaitable[Response]]
+) -> Callable[..., Any]:
     async def plain(ask: requests.PlainAsk, request: Request) -> Response:
-        lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
+        lane, texts = engine.lane(ask.model, task.kind), asked(ask.given(), task.asks())
         purpose: Purpose = "explain" if ask.attention else "answer"
         return await answered(request, lane, engine.jobs(lane, texts, purpose, ask.settings))
 
     async def searched(ask: requests.SearchAsk, request: Request) -> Response:
         if not ask.stream:
             return await plain(ask, request)
-        lane, texts = engine.lane(ask.model, kind.name), asked(ask.given(), kind.asks)
+        lane, texts = engine.lane(ask.model, task.kind), asked(ask.given(), task.asks())
         _refuse_with_stream(ask, texts, n_best=lane.search(ask.settings).get("n_best", 1))
         (job,) = engine.jobs(lane, texts, "follow", ask.settings)
         lane.submit([job])
@@ -145,18 +147,18 @@ def _route(kind: Kind, engine: Engine, answered: Callable[..., Awaitable[Respons
         if ask.attention:
             message = "entities and attention exclude each other; mark two entities to see what spoke for it"
             raise RequestError(422, "contradiction", message)
-        lane, tagger = engine.lane(ask.model, kind.name), engine.lane(ask.entities, "tag")
-        texts = [str(text) for text in asked(ask.given(), kind.asks)]
+        lane, tagger = engine.lane(ask.model, task.kind), engine.lane(ask.entities, "tag")
+        texts = [str(text) for text in asked(ask.given(), task.asks())]
         answers = await _unless_gone(request, relations(engine, lane, tagger, texts))
         if answers is None:
             return Response(status_code=GONE)
         return JSONResponse({"model": lane.name, "answers": answers})
 
-    return searched if kind.searches else related if kind.pairs else plain
+    return searched if task.searches else related if task.pairs_entities else plain
 
 
 def _takes(ask: type[requests.Ask], route: Callable[..., Any]) -> Callable[..., Any]:
-    """The route as FastAPI shall read it: with the fields that its kind is asked with."""
+    """The route as FastAPI shall read it: with the fields that its task is asked with."""
     route.__annotations__["ask"] = ask
     return route
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.errors import DataError
-from regard.kinds.pairs import Pair, pairs, related
 from regard.serve.engine import Engine
 from regard.serve.model_queue import ModelQueue
 from regard.serve.request_error import RequestError, unavailable
+from regard.text.entity_pairs import Pair, pairs, related
 
 Answers = list[dict[str, Any]]
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model, model_validator
 
 from regard.decode import DecodeConfig
-from regard.kinds import KINDS, Kind
 from regard.serve.asked import Given
 from regard.serve.limits import Limits
+from regard.tasks import TASKS, Task
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-NAMES = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.asks))
+NAMES = tuple(dict.fromkeys(name for task in TASKS.values() for name in task.asks()))
 """Of all fields that can hold what is asked."""
 
 
@@ -41,7 +41,7 @@ class Decoding(Ask):
 
 
 class PlainAsk(Ask):
-    """What is asked comes in fields of their own, named by the kind."""
+    """What is asked comes in fields of their own, named by the task."""
 
     attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
 
@@ -103,7 +103,7 @@ def as_lines(turns: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Requests:
-    of_kind: dict[str, type[PlainAsk]]
+    of_task: dict[str, type[PlainAsk]]
     """What is sent to the route of each."""
     explain: type[ExplainedAsk]
 
@@ -116,23 +116,23 @@ class Requests:
         wanted = {name: (text | None, Field(None, description="if the model needs it")) for name in NAMES}
         explain: Any = {**how, **wanted}
         return cls(
-            {name: _ask(kind, limits, text, texts, how) for name, kind in KINDS.items()},
+            {name: _ask(task, limits, text, texts, how) for name, task in TASKS.items()},
             create_model("ExplainAsk", __base__=ExplainedAsk, **explain),
         )
 
 
-def _ask(kind: Kind, limits: Limits, text: Any, texts: Any, how: dict[str, Any]) -> type[PlainAsk]:
-    fields: Any = dict(how) if kind.searches else {}
-    if kind.is_conversation:
+def _ask(task: type[Task], limits: Limits, text: Any, texts: Any, how: dict[str, Any]) -> type[PlainAsk]:
+    fields: Any = dict(how) if task.searches else {}
+    if task.kind == "dialogue":
         said = Field(None, description="a conversation, a turn a line; or a list of such")
         turns = Field(None, description="instead of it: the turns of a conversation")
         fields |= {"text": (text | texts | None, said), "turns": (texts | None, turns)}
         reply = create_model("ReplyAsk", __base__=ReplyAsk, **fields)
         reply.most = limits.characters
         return reply
-    base = SearchAsk if kind.searches else PairingAsk if kind.pairs else PlainAsk
-    fields |= {name: (text | texts, Field(description=f"a {name}, or a list")) for name in kind.asks}
-    return create_model(f"{kind.answer.__name__}Ask", __base__=base, **fields)
+    base = SearchAsk if task.searches else PairingAsk if task.pairs_entities else PlainAsk
+    fields |= {name: (text | texts, Field(description=f"a {name}, or a list")) for name in task.asks()}
+    return create_model(f"{task.prediction.__name__}Ask", __base__=base, **fields)
 
 
 def _search(limits: Limits) -> type[BaseModel]:

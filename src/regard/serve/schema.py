@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
-from regard.kinds import KINDS, Kind
+from regard.tasks import TASKS, Task
 
 
 class Axis(BaseModel):
@@ -40,18 +40,20 @@ class Attention(BaseModel):
     fullScale: int
 
 
-def _answer(kind: Kind) -> Any:
+def _answer(task: type[Task]) -> Any:
     """Its answer, which may come with what was attended to."""
-    return create_model(kind.answer.__name__, __base__=kind.answer, attention=(Attention | None, None))
+    return create_model(
+        task.prediction.__name__, __base__=task.prediction, attention=(Attention | None, None)
+    )
 
 
 def _answers(answer: Any) -> type[BaseModel]:
     return create_model(f"{answer.__name__}s", model=(str, ...), answers=(list[answer], ...))
 
 
-ANSWER = {name: _answer(kind) for name, kind in KINDS.items()}
+ANSWER = {name: _answer(task) for name, task in TASKS.items()}
 ANSWERS = {name: _answers(answer) for name, answer in ANSWER.items()}
-"""What is sent for the texts of a request, by kind of task."""
+"""What is sent for the texts of a request, by task."""
 _ANY: Any = reduce(or_, ANSWER.values())
 Explained = create_model("Explained", model=(str, ...), answer=(_ANY, ...))
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -28,8 +28,11 @@ from regard.files.row import Row
 from regard.metrics.metric import Metric
 from regard.models.answerer import best_spans
 from regard.models.widths import Widths
+from regard.tasks.answer_data import ANSWER
+from regard.tasks.answer_data import Answered as AnsweredAnswer
 from regard.tasks.answered import Answered, AnswerTally
 from regard.tasks.questions import (
+    BETWEEN,
     NOWHERE,
     Place,
     Question,
@@ -38,14 +41,13 @@ from regard.tasks.questions import (
     piece_places,
 )
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Encoded, Tokenizer, TokenizerConfig
 
 WINDOWS_TOGETHER = 64
 """Read at once when nothing is learnt: a book has thousands."""
 MOST_NEAR = 127
 """Pieces that are made unknown in turn to explain an answer."""
-BETWEEN = 1
-"""The mark that stands between a question and its context."""
 
 
 class AnswerConfig(TaskSettings):
@@ -85,6 +87,9 @@ class AnswerConfig(TaskSettings):
 
 class Answer(Task):
     kind: ClassVar[str] = "answer"
+    data: ClassVar[TaskData] = ANSWER
+    says: ClassVar[str] = "Questions and their contexts in, the parts of the contexts that answer them out."
+    prediction: ClassVar[type[BaseModel]] = AnsweredAnswer
     settings: ClassVar[type[Any]] = AnswerConfig
     models: ClassVar[tuple[str, ...]] = ("answerer",)
     called: ClassVar[str] = "an answerer"

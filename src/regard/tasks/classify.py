@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -29,10 +29,12 @@ from regard.metrics.classify import Weigh, single_label
 from regard.metrics.metric import Metric
 from regard.metrics.resample import unweighted
 from regard.models.widths import Widths
+from regard.tasks.classify_data import CLASSIFY
 from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, unit_to_unit
+from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 
@@ -144,8 +146,10 @@ class LabelTally(Columns):
 
 class Classify(Task):
     kind: ClassVar[str] = "classify"
+    data: ClassVar[TaskData] = CLASSIFY
+    says: ClassVar[str] = "Texts in, labels with their probabilities out."
     settings: ClassVar[type[Any]] = ClassifyConfig
-    prediction: ClassVar[type[Prediction]] = LabelPrediction
+    prediction: ClassVar[type[BaseModel]] = LabelPrediction
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     called: ClassVar[str] = "a classifier"
     metric = Metric("accuracy")

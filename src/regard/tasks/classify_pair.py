@@ -5,12 +5,14 @@ A BERT tells them apart by segments; other encoders see the mark between them.
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from regard.fields.field import Input
 from regard.fields.joined import Joined
 from regard.fields.text import Text
-from regard.tasks.classify import Classify, LabelConfig
+from regard.tasks.classify import Classify, LabelConfig, LabelPrediction
+from regard.tasks.classify_pair_data import CLASSIFY_PAIR
+from regard.tasks.task_data import TaskData
 
 
 class ClassifyPairConfig(LabelConfig):
@@ -24,8 +26,15 @@ class ClassifyPairConfig(LabelConfig):
         return {"text": Text(self.tokenizer), "second": Text(self.tokenizer)}
 
 
+class PairLabel(LabelPrediction):
+    pass
+
+
 class ClassifyPair(Classify):
     kind: ClassVar[str] = "classify_pair"
+    data: ClassVar[TaskData] = CLASSIFY_PAIR
+    says: ClassVar[str] = "Pairs of texts in, labels with their probabilities out."
+    prediction: ClassVar[type[BaseModel]] = PairLabel
     settings: ClassVar[type[Any]] = ClassifyPairConfig
 
     def joined(self) -> Input:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from regard.data.sample import sampled
@@ -25,10 +25,13 @@ from regard.metrics.metric import Metric
 from regard.metrics.text import BleuTokenizer
 from regard.models import GPT, GPTConfig
 from regard.tasks import stream
+from regard.tasks.dialogue_data import DIALOGUE
+from regard.tasks.dialogue_data import Reply as ReplyAnswer
 from regard.tasks.pair import Pair, Pairs, Written
 from regard.tasks.reply import ReplyTally
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.task import Axes, Fields, layer_of
+from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import EOS, OWN, Tokenizer
 
 
@@ -75,6 +78,13 @@ class DialogueConfig(Seq2SeqConfig):
 
 class Dialogue(Seq2Seq[DialogueConfig]):
     kind: ClassVar[str] = "dialogue"
+    data: ClassVar[TaskData] = DIALOGUE
+    says: ClassVar[str] = (
+        "The turns of a conversation in, the next one out; with `stream`, events as for /v1/translate."
+    )
+    prediction: ClassVar[type[BaseModel]] = ReplyAnswer
+    route: ClassVar[str] = "reply"
+    cut: ClassVar[str] = "only the end was read"
     settings: ClassVar[type[Any]] = DialogueConfig
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
     metric = Metric("probability")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from regard.data.cache import Arrays, Examples, Ints
@@ -28,8 +28,11 @@ from regard.layers.heads import log_probs, smoothed_cross_entropy
 from regard.metrics.metric import Metric
 from regard.models import GPT
 from regard.models.widths import Widths
+from regard.tasks.language_model_data import LANGUAGE_MODEL
+from regard.tasks.language_model_data import Continuation as ContinuationAnswer
 from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
 from regard.tasks.task import Axes, Loss, Part, TaskSettings, layer_of, padded, without_each
+from regard.tasks.task_data import TaskData
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
@@ -91,6 +94,10 @@ class LanguageModelConfig(TaskSettings):
 
 class LanguageModel(Writing):
     kind: ClassVar[str] = "language_model"
+    data: ClassVar[TaskData] = LANGUAGE_MODEL
+    says: ClassVar[str] = "Texts in, how they go on out; with `stream`, events as for /v1/translate."
+    prediction: ClassVar[type[BaseModel]] = ContinuationAnswer
+    route: ClassVar[str] = "generate"
     settings: ClassVar[type[Any]] = LanguageModelConfig
     models: ClassVar[tuple[str, ...]] = ("gpt",)
     called: ClassVar[str] = "a language model"

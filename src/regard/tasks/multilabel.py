@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -25,9 +25,11 @@ from regard.metrics.metric import Metric
 from regard.metrics.resample import unweighted
 from regard.tasks.classify import Classify, ClassifyConfig, LabelBatch
 from regard.tasks.labels import ClassWeights, class_weights
+from regard.tasks.multilabel_data import MULTILABEL
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.shared import Columns
 from regard.tasks.task import Axes, Fields, Loss, Part, Tell, unit_to_unit
+from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer
 
 
@@ -79,8 +81,10 @@ class LabelsTally(Columns):
 
 class Multilabel(Classify):
     kind: ClassVar[str] = "multilabel"
+    data: ClassVar[TaskData] = MULTILABEL
+    says: ClassVar[str] = "Texts in, the labels of each with all probabilities out."
     settings: ClassVar[type[Any]] = MultilabelConfig
-    prediction: ClassVar[type[Prediction]] = LabelsPrediction
+    prediction: ClassVar[type[BaseModel]] = LabelsPrediction
     called: ClassVar[str] = "a classifier of several labels"
     metric = Metric("micro_f1")
     config: MultilabelConfig

@@ -22,3 +22,14 @@ class Prediction(BaseModel):
     def to_json(self) -> dict[str, Any]:
         """Plain values; that nothing was cut goes without saying."""
         return self.model_dump(mode="json", exclude=None if self.input_cut else {"input_cut"})
+
+
+class Answer(BaseModel):
+    """What every answer of the server has."""
+
+    text: str
+
+
+class Written(Answer):
+    score: float | None = None
+    input_cut: bool = Field(False, description="the text was too long; a part of it was read")

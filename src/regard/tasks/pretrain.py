@@ -13,7 +13,7 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -42,7 +42,10 @@ from regard.tasks.masked import (
     Told,
 )
 from regard.tasks.masking import Masking
+from regard.tasks.pretrain_data import PRETRAIN
+from regard.tasks.pretrain_data import Filled as FilledAnswer
 from regard.tasks.task import Axes, Loss, Part, Picture, Task, TaskSettings, Tell, layer_of
+from regard.tasks.task_data import TaskData
 from regard.text.sentences import Sentences, sentences
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 from regard.text.wordpiece import MASK
@@ -99,6 +102,10 @@ class PretrainConfig(TaskSettings):
 
 class Pretrain(Task):
     kind: ClassVar[str] = "pretrain"
+    data: ClassVar[TaskData] = PRETRAIN
+    says: ClassVar[str] = "Texts with [MASK] in, the likeliest pieces for every blank out."
+    prediction: ClassVar[type[BaseModel]] = FilledAnswer
+    route: ClassVar[str] = "fill"
     settings: ClassVar[type[Any]] = PretrainConfig
     models: ClassVar[tuple[str, ...]] = ("bert_pretraining",)
     called: ClassVar[str] = "a pretrained BERT"

@@ -15,6 +15,8 @@ from regard.tasks.task import padded
 
 Place = tuple[int, int]
 """From … up to …."""
+BETWEEN = 1
+"""The mark that stands between a question and its context."""
 NOWHERE = np.zeros(0, np.int64)
 
 

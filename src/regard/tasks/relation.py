@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import nn
 
 from regard.data.example import Example
@@ -16,8 +16,11 @@ from regard.metrics.metric import Metric
 from regard.metrics.relation import RelationScores
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.tasks.classify import Classify, LabelBatch, LabelConfig
+from regard.tasks.relation_data import RELATION
+from regard.tasks.relation_data import Relation as RelationAnswer
 from regard.tasks.shared import Columns
 from regard.tasks.task import Axes, Picture
+from regard.tasks.task_data import TaskData
 
 
 class RelationConfig(LabelConfig):
@@ -69,6 +72,14 @@ class RelationTally(Columns):
 
 class Relation(Classify):
     kind: ClassVar[str] = "relation"
+    data: ClassVar[TaskData] = RELATION
+    says: ClassVar[str] = (
+        "Texts with two marked entities in, relations out; or raw texts and a tagger that finds entities."
+    )
+    prediction: ClassVar[type[BaseModel]] = RelationAnswer
+    route: ClassVar[str] = "relate"
+    cut: ClassVar[str] = "what is far from the entities was not read"
+    pairs_entities: ClassVar[bool] = True
     settings: ClassVar[type[Any]] = RelationConfig
     models: ClassVar[tuple[str, ...]] = ("relater",)
     called: ClassVar[str] = "a relater"

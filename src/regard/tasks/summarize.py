@@ -7,7 +7,7 @@ so both sides have one vocabulary unless told otherwise.
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import nn
 
 from regard.metrics.metric import Metric
@@ -16,6 +16,9 @@ from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.shared import Columns
+from regard.tasks.summarize_data import SUMMARIZE
+from regard.tasks.summarize_data import Summary as SummaryAnswer
+from regard.tasks.task_data import TaskData
 
 LEAD = 10
 """Words of the document that stand for a summary, as the score to beat."""
@@ -62,6 +65,9 @@ class SummaryTally(Columns):
 
 class Summarize(Seq2Seq[SummarizeConfig]):
     kind: ClassVar[str] = "summarize"
+    data: ClassVar[TaskData] = SUMMARIZE
+    says: ClassVar[str] = "Documents in, summaries out; with `stream`, events as for /v1/translate."
+    prediction: ClassVar[type[BaseModel]] = SummaryAnswer
     settings: ClassVar[type[Any]] = SummarizeConfig
     metric = Metric("rougeL")
     learns_from_cut: ClassVar[bool] = True

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from regard.data.cache import Arrays
@@ -27,8 +27,11 @@ from regard.metrics.metric import Metric
 from regard.models.tagger import Tagger
 from regard.models.widths import Widths
 from regard.tasks.sentences import Sentence, Sentences
+from regard.tasks.tag_data import TAG
+from regard.tasks.tag_data import Tagged as TaggedAnswer
 from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.tasks.task_data import TaskData
 from regard.text import tags
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 from regard.text.unicode import JOINERS, MARK, outline
@@ -67,6 +70,10 @@ class TagConfig(TaskSettings):
 
 class Tag(Task):
     kind: ClassVar[str] = "tag"
+    data: ClassVar[TaskData] = TAG
+    says: ClassVar[str] = "Texts in, words with their tags and the spans these mark out."
+    prediction: ClassVar[type[BaseModel]] = TaggedAnswer
+    cut: ClassVar[str] = "of a word only the beginning was read"
     settings: ClassVar[type[Any]] = TagConfig
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     called: ClassVar[str] = "a tagger"

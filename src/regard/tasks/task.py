@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 from torch import Tensor, nn
 
 from regard.config import Config
@@ -27,6 +28,7 @@ from regard.files.read import Cells
 from regard.files.row import Row, rows_of, text_of
 from regard.metrics.metric import Metric
 from regard.models.widths import Widths
+from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import PAD, Tokenizer
 
 
@@ -194,6 +196,20 @@ class Task(Protocol):
     """The kinds of model that can do it."""
     called: ClassVar[str]
     """What users call a model of this task: "a tagger"."""
+    data: ClassVar[TaskData]
+    """How `init` recognises its data, which recipe they get first, and what `check` finds in them."""
+    prediction: ClassVar[type[BaseModel]]
+    """The class of its answers."""
+    says: ClassVar[str]
+    """What its route of the server does."""
+    route: ClassVar[str] = ""
+    """The last part of the route's path; the name of the task where this is empty."""
+    cut: ClassVar[str] = "only the beginning was read"
+    """What became of an input that was too long."""
+    searches: ClassVar[bool] = False
+    """Whether its answers are searched for, so that settings of the search can be asked for."""
+    pairs_entities: ClassVar[bool] = False
+    """Whether its texts may be raw, where a tagger finds the entities to pair."""
     unusable: ClassVar[str]
     """What rows are that cannot be trained on."""
     sample: ClassVar[str] = "your text"
@@ -202,6 +218,17 @@ class Task(Protocol):
     """How examples lie over the cached rows."""
     config: Any
     widths: Widths
+
+    @classmethod
+    def path(cls) -> str:
+        """The path of its route."""
+        return f"/v1/{cls.route or cls.kind}"
+
+    @classmethod
+    def asks(cls) -> tuple[str, ...]:
+        """The names that its route is asked with: a text, or the inputs where there are several."""
+        inputs: tuple[str, ...] = cls.settings().inputs
+        return inputs if len(inputs) > 1 else ("text",)
 
     @property
     def roles(self) -> tuple[str, ...]:

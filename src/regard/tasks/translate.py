@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, Field
 from torch import nn
 
 from regard.metrics.metric import Metric
@@ -13,6 +13,9 @@ from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, chrf, count
 from regard.tasks.pair import Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.shared import Columns
+from regard.tasks.task_data import TaskData
+from regard.tasks.translate_data import TRANSLATE
+from regard.tasks.translate_data import Translation as TranslationAnswer
 
 
 class TranslateConfig(Seq2SeqConfig):
@@ -61,6 +64,11 @@ class TextTally(Columns):
 
 class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
+    data: ClassVar[TaskData] = TRANSLATE
+    says: ClassVar[str] = (
+        "Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`."
+    )
+    prediction: ClassVar[type[BaseModel]] = TranslationAnswer
     settings: ClassVar[type[Any]] = TranslateConfig
     metric = Metric("bleu")
 

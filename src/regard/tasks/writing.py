@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from torch import nn
 
@@ -13,6 +13,7 @@ from regard.tasks.writer import Writer
 
 
 class Writing(Task):
+    searches: ClassVar[bool] = True
     writer: Writer
 
     @property

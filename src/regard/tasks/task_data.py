@@ -1,36 +1,28 @@
-"""What a kind of task brings to `init`, `check` and the server; training knows nothing of it."""
+"""The data of a task: how `init` recognises them, the first recipe they get, what `check` finds in them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
+from regard.check.finding import Finding, Severity
+from regard.check.rows import Splits
 from regard.files.row import Row, text_of
-from regard.kinds.columns import Columns, Picked
-from regard.kinds.finding import Finding, Severity
-from regard.kinds.guess import Guess
-from regard.kinds.plan import Plan, Script
-from regard.kinds.rows import Splits
-from regard.kinds.settings import Pace, Setting
-from regard.tasks import TASKS, AnyTask, TaskConfig
-from regard.tasks.task import typed
+from regard.init.columns import Columns, Picked
+from regard.init.guess import Guess
+from regard.init.plan import Plan, Script
+from regard.init.settings import Pace, Setting
 
 Lengths = NDArray[np.int64]
-
-
-class Answer(BaseModel):
-    """What a server sends for a text: what every kind's answer has."""
-
-    text: str
 
 
 def _nothing_counted(rows: Sequence[Row]) -> dict[str, int]:
     return {}
 
 
-def _nothing_more(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+def _nothing_more(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
     return []
 
 
@@ -51,13 +43,13 @@ def _longest_side(lengths: Sequence[Lengths]) -> Lengths:
     return longest
 
 
-def whole_texts(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
-    return task.tokenizers[role].ids([text_of(row.cells[role]) for row in rows])
+def whole_texts(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
+    ids: list[list[int]] = task.tokenizers[role].ids([text_of(row.cells[role]) for row in rows])
+    return ids
 
 
 @dataclass(frozen=True)
-class Kind:
-    name: str
+class TaskData:
     roles: tuple[str, ...]
     texts: tuple[str, ...]
     """Those that hold text."""
@@ -74,15 +66,10 @@ class Kind:
     pace: Callable[[Plan], Pace]
 
     # check
-    examine: Callable[[Splits, TaskConfig], list[Finding]]
+    examine: Callable[[Splits, Any], list[Finding]]
     """Everything that can be said of the rows without a vocabulary."""
     too_long: Callable[[str], tuple[Severity, str]] | None
     """What becomes of rows of a split that are longer than max_length; None where any length is as good."""
-
-    # serve
-    says: str
-    """What its route does."""
-    answer: type[BaseModel]
 
     # what most kinds have alike
     formats: frozenset[str] = frozenset()
@@ -95,9 +82,9 @@ class Kind:
     """Of labels in training, the commonest first."""
     counted: str = ""
     """What these are."""
-    pieces: Callable[[AnyTask, str, Sequence[Row]], list[list[int]]] = whole_texts
+    pieces: Callable[[Any, str, Sequence[Row]], list[list[int]]] = whole_texts
     """What a role's texts become."""
-    examine_pieces: Callable[[AnyTask, str, Sequence[Row]], list[Finding]] = _nothing_more
+    examine_pieces: Callable[[Any, str, Sequence[Row]], list[Finding]] = _nothing_more
     """What else can be said of a split's rows, once there is a vocabulary."""
     length: Callable[[Sequence[Lengths]], Lengths] = _longest_side
     """Of each row, from how many pieces each of its texts has: what max_length bounds."""
@@ -109,33 +96,3 @@ class Kind:
     """What of a role's text a first recipe reads."""
     together: bool = False
     """Whether all texts of a row are read as one."""
-    route: str = ""
-    """Under which the server is asked; by default its name."""
-    asks: tuple[str, ...] = ("text",)
-    """What its route is asked with: a text, or the task's inputs by name where there are several."""
-    cut: str = "only the beginning was read"
-    """What became of a text that was too long."""
-    pairs: bool = False
-    """Whether its texts may be raw, if a tagger finds the entities to pair."""
-    searches: bool = False
-    """Whether its answers are searched for, so that settings of the search can be asked for."""
-
-    @property
-    def sample(self) -> str:
-        """A text that it can answer: a model is ready when it has."""
-        return TASKS[self.name].sample
-
-    @property
-    def typed(self) -> str:
-        """How what it is asked stands on a command line."""
-        task = TASKS[self.name]
-        return typed(task, task.settings())
-
-    @property
-    def is_conversation(self) -> bool:
-        return self.name == "dialogue"
-
-    @property
-    def path(self) -> str:
-        """Of its route."""
-        return f"/v1/{self.route or self.name}"

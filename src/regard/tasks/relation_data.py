@@ -3,20 +3,21 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from statistics import fmean
+from typing import Any
 
 from pydantic import Field
 
+from regard.check.finding import SHOWN, Finding, Place, Severity
+from regard.check.labels import counts, rare, unlabelled, unseen
+from regard.check.rows import Splits, duplicated, empty, shared
 from regard.errors import DataError, quoted
 from regard.files.row import Row
-from regard.kinds.columns import Columns, Picked, labels
-from regard.kinds.finding import SHOWN, Finding, Place, Severity
-from regard.kinds.kind import Answer, Kind
-from regard.kinds.labels import counts, rare, unlabelled, unseen
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
-from regard.kinds.tag import Span
-from regard.tasks import AnyTask, RelationConfig, TaskConfig
+from regard.init.columns import Columns, Picked, labels
+from regard.init.plan import Plan
+from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
+from regard.tasks.prediction import Answer
+from regard.tasks.tag_data import Span
+from regard.tasks.task_data import TaskData
 from regard.text.marked import MARKS, has_marks, read_marked
 
 NO_RELATION = (
@@ -118,8 +119,7 @@ def _is_usable(row: Row) -> bool:
     return bool(row.cells["label"] and row.cells["text"]) and _fault(row) is None
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
-    assert isinstance(config, RelationConfig)
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     known = counts(splits["train"])
     return [
         *_badly_marked(splits),
@@ -158,15 +158,14 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "warning", "of which what is far from the entities is not read"
 
 
-def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of the text without its marks, and the marks."""
     plain = [row.cells[role] if _fault(row) else read_marked(row.cells[role], "").text for row in rows]
     tokenizer = task.tokenizers[role]
     return [[*ids, *range(len(tokenizer), task.widths.input["vocab"])] for ids in tokenizer.ids(plain)]
 
 
-RELATION = Kind(
-    name="relation",
+RELATION = TaskData(
     roles=("text", "label"),
     texts=("text",),
     looks_like=_looks_like,
@@ -176,8 +175,6 @@ RELATION = Kind(
     pace=_pace,
     examine=_examine,
     too_long=_too_long,
-    says="Texts with two marked entities in, relations out; or raw texts and a tagger that finds entities.",
-    answer=Relation,
     formats=frozenset({"semeval"}),
     usable=_is_usable,
     counts=counts,
@@ -185,7 +182,4 @@ RELATION = Kind(
     pieces=_pieces,
     by_character=without_spaces,
     read=_read,
-    cut="what is far from the entities was not read",
-    route="relate",
-    pairs=True,
 )

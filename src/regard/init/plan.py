@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.kinds.guess import Guess
+from regard.init.guess import Guess
 from regard.training.machine import Machine
 
 Script = Literal["Chinese", "Japanese", "Korean", "Latin", "other"]

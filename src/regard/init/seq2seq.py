@@ -2,11 +2,8 @@
 
 import math
 
-from pydantic import Field
-
-from regard.kinds.kind import Answer
-from regard.kinds.plan import PIECE, Plan, Script
-from regard.kinds.settings import Pace, Setting
+from regard.init.plan import PIECE, Plan, Script
+from regard.init.settings import Pace, Setting
 
 SIZES = {
     "tiny": (128, "4+4 layers, width 128, 4 heads"),
@@ -22,11 +19,6 @@ BLEU: dict[Script, str] = {
     "other": "13a",
 }
 """How sacrebleu cuts what is written."""
-
-
-class Written(Answer):
-    score: float | None = None
-    input_cut: bool = Field(False, description="the text was too long; a part of it was read")
 
 
 def max_length(plan: Plan, spare: int) -> int:

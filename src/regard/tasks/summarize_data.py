@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping
 from statistics import fmean
+from typing import Any
 
 from pydantic import Field
 
+from regard.check.finding import Finding, Severity, about
+from regard.check.rows import Splits, duplicated, empty, shared
 from regard.files.columns import Column
-from regard.kinds.columns import Columns, Picked, texts
-from regard.kinds.finding import Finding, Severity, about
-from regard.kinds.kind import Kind
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Setting, tokenizer
-from regard.kinds.written import Written, max_length, pace, transformer
-from regard.tasks import TaskConfig
+from regard.init.columns import Columns, Picked, texts
+from regard.init.plan import Plan
+from regard.init.seq2seq import max_length, pace, transformer
+from regard.init.settings import Setting, tokenizer
+from regard.tasks.prediction import Written
+from regard.tasks.task_data import TaskData
 
 SHORTER = 4
 """Times that a summary is shorter than its document, on the mean, to be told from a translation."""
@@ -62,7 +63,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     }
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     return [
         *empty(splits, ["document", "summary"]),
         *_longer(splits),
@@ -85,8 +86,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "warning", f"{fate}, summaries are left out" if split == "train" else fate
 
 
-SUMMARIZE = Kind(
-    name="summarize",
+SUMMARIZE = TaskData(
     roles=("document", "summary"),
     texts=("document", "summary"),
     looks_like=_looks_like,
@@ -96,7 +96,4 @@ SUMMARIZE = Kind(
     pace=pace,
     examine=_examine,
     too_long=_too_long,
-    says="Documents in, summaries out; with `stream`, events as for /v1/translate.",
-    answer=Summary,
-    searches=True,
 )

@@ -3,23 +3,24 @@
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from statistics import fmean
+from typing import Any
 
 from pydantic import BaseModel, Field
 
+from regard.check.finding import Finding, about
+from regard.check.rows import Splits, duplicated, empty, shared
 from regard.data.splits import closes
 from regard.errors import DataError
 from regard.files.documents import By
 from regard.files.formats import file_format
 from regard.files.lines import expand, lines
 from regard.files.row import Row
-from regard.kinds.columns import Columns, Picked, longest_text
-from regard.kinds.finding import Finding, about
-from regard.kinds.guess import Guess
-from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting
-from regard.tasks import PretrainConfig, TaskConfig
+from regard.init.columns import Columns, Picked, longest_text
+from regard.init.guess import Guess
+from regard.init.plan import Plan
+from regard.init.settings import Pace, Setting
+from regard.tasks.prediction import Answer
+from regard.tasks.task_data import TaskData
 from regard.text.sentences import Sentences, sentences
 
 LOOKED_AT = 2000
@@ -122,8 +123,7 @@ def _pace(plan: Plan) -> Pace:
     return Pace(epochs=epochs, warmup=100, lr=3e-3, patience=10, average=1, optimizer="muon")
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
-    assert isinstance(config, PretrainConfig)
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     return [
         *_unpaired(splits["train"], config),
         *empty(splits, ["text"]),
@@ -132,7 +132,7 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     ]
 
 
-def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
+def _unpaired(train: Sequence[Row], config: Any) -> list[Finding]:
     """Documents that have no next sentence, and data that have no other document.
 
     Whether some of one sentence are long enough to become several, only the vocabulary tells.
@@ -153,8 +153,7 @@ def _unpaired(train: Sequence[Row], config: PretrainConfig) -> list[Finding]:
     return about("warning", "one-sentence", "train", alone, remark + remedy)
 
 
-PRETRAIN = Kind(
-    name="pretrain",
+PRETRAIN = TaskData(
     roles=("text",),
     texts=("text",),
     looks_like=_looks_like,
@@ -164,8 +163,5 @@ PRETRAIN = Kind(
     pace=_pace,
     examine=_examine,
     too_long=None,
-    says="Texts with [MASK] in, the likeliest pieces for every blank out.",
-    answer=Filled,
     held_out="every 20th document is held out, or the last tenth of a file that is one",
-    route="fill",
 )

@@ -2,20 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from regard.check.finding import Finding, Severity, about
+from regard.check.labels import counts, is_labelled, rare, unlabelled, unseen
+from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.errors import quoted
 from regard.fields import FIELDS
 from regard.files.row import Row, text_of
-from regard.kinds.columns import Columns, Picked, labels, longest_text, texts
-from regard.kinds.finding import Finding, Severity, about
-from regard.kinds.kind import Kind
-from regard.kinds.labels import counts, is_labelled, rare, unlabelled, unseen
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, encoder, tokenizer
+from regard.init.columns import Columns, Picked, labels, longest_text, texts
+from regard.init.plan import Plan
+from regard.init.settings import Pace, Setting, encoder, tokenizer
 from regard.models.encoders import ENCODERS
-from regard.tasks import TaskConfig
-from regard.tasks.classify import LabelPrediction
+from regard.tasks.task_data import TaskData
 
 LOPSIDED = 10
 """Times that the commonest label outnumbers the rarest before it is worth a word."""
@@ -85,7 +84,7 @@ def pace(plan: Plan) -> Pace:
     return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     return examine(splits, *config.inputs, texts=[role for role in config.inputs if role not in config.asked])
 
 
@@ -136,8 +135,7 @@ def too_long(split: str) -> tuple[Severity, str]:
     return "warning", "of which the rest is not read"
 
 
-CLASSIFY = Kind(
-    name="classify",
+CLASSIFY = TaskData(
     roles=("text", "label"),
     texts=("text",),
     looks_like=_looks_like,
@@ -147,8 +145,6 @@ CLASSIFY = Kind(
     pace=pace,
     examine=_examine,
     too_long=too_long,
-    says="Texts in, labels with their probabilities out.",
-    answer=LabelPrediction,
     usable=is_labelled,
     counts=counts,
     counted="label: rows in training",

@@ -3,21 +3,20 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
+from regard.check.finding import Finding
+from regard.check.labels import rare, unseen
+from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.errors import quoted
 from regard.fields.labels import Labels
 from regard.files.columns import Column
 from regard.files.row import Row
-from regard.kinds.classify import pace, sections, too_long
-from regard.kinds.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
-from regard.kinds.finding import Finding
-from regard.kinds.kind import Kind
-from regard.kinds.labels import rare, unseen
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
-from regard.kinds.settings import Setting
-from regard.tasks import MultilabelConfig, TaskConfig
-from regard.tasks.multilabel import LabelsPrediction
+from regard.init.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
+from regard.init.plan import Plan
+from regard.init.settings import Setting
+from regard.tasks.classify_data import pace, sections, too_long
+from regard.tasks.task_data import TaskData
 
 SEPARATORS = ("|", ";", ",")
 COMBINED = 0.05
@@ -67,8 +66,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     )
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
-    assert isinstance(config, MultilabelConfig)
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     train = splits["train"]
     counts = Counter(chain.from_iterable(_labels(row, config) for row in train))
     return [
@@ -81,11 +79,11 @@ def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
     ]
 
 
-def _labels(row: Row, config: MultilabelConfig) -> tuple[str, ...]:
+def _labels(row: Row, config: Any) -> tuple[str, ...]:
     return Labels(config.separator).split(row.cells["label"])
 
 
-def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) -> list[Finding]:
+def _told(train: Sequence[Row], counts: Counter[str], config: Any) -> list[Finding]:
     if len(counts) < 2:
         message = f"train: fewer than two labels; is {config.separator!r} what stands between labels?"
         return [Finding("error", "one-label", message)]
@@ -99,8 +97,7 @@ def _told(train: Sequence[Row], counts: Counter[str], config: MultilabelConfig) 
     return [Finding("note", "labels", message), *rare(counts)]
 
 
-MULTILABEL = Kind(
-    name="multilabel",
+MULTILABEL = TaskData(
     roles=("text", "label"),
     texts=("text",),
     looks_like=_looks_like,
@@ -110,6 +107,4 @@ MULTILABEL = Kind(
     pace=pace,
     examine=_examine,
     too_long=too_long,
-    says="Texts in, the labels of each with all probabilities out.",
-    answer=LabelsPrediction,
 )

@@ -2,26 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
+from regard.check.finding import Finding
+from regard.check.labels import counts, is_labelled
+from regard.check.rows import Splits
 from regard.files.row import Row
-from regard.kinds.classify import examine, pace, sections, too_long
-from regard.kinds.columns import Columns, Picked, labels, texts
-from regard.kinds.finding import Finding
-from regard.kinds.kind import Kind, Lengths
-from regard.kinds.labels import counts, is_labelled
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits
-from regard.kinds.settings import Setting
-from regard.tasks import AnyTask, TaskConfig
-from regard.tasks.classify import LabelPrediction
+from regard.init.columns import Columns, Picked, labels, texts
+from regard.init.plan import Plan
+from regard.init.settings import Setting
+from regard.tasks.classify_data import examine, pace, sections, too_long
+from regard.tasks.task_data import Lengths, TaskData
 
 INPUTS = ("text", "second")
 ALIKE = 2
 """Times that one text of a pair may be as long as the other, in the mean."""
-
-
-class PairLabel(LabelPrediction):
-    pass
 
 
 def _looks_like(columns: Columns) -> bool:
@@ -44,7 +39,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return sections(plan, "classify_pair", "one label for two texts")
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     return examine(splits, *INPUTS)
 
 
@@ -54,14 +49,13 @@ def _length(lengths: Sequence[Lengths]) -> Lengths:
     return both + 1
 
 
-def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of both texts together, as they are read."""
     first, second = (task.tokenizers[role].ids([row.cells[name] for row in rows]) for name in INPUTS)
     return [[*one, *other] for one, other in zip(first, second, strict=True)]
 
 
-CLASSIFY_PAIR = Kind(
-    name="classify_pair",
+CLASSIFY_PAIR = TaskData(
     roles=(*INPUTS, "label"),
     texts=INPUTS,
     looks_like=_looks_like,
@@ -71,13 +65,10 @@ CLASSIFY_PAIR = Kind(
     pace=pace,
     examine=_examine,
     too_long=too_long,
-    says="Pairs of texts in, labels with their probabilities out.",
-    answer=PairLabel,
     usable=is_labelled,
     counts=counts,
     counted="label: rows in training",
     pieces=_pieces,
     length=_length,
     together=True,
-    asks=INPUTS,
 )

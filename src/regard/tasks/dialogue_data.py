@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
+from regard.check.finding import Finding, Severity
+from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.fields.turns import Turns
 from regard.files.row import Row
-from regard.kinds.columns import Columns, Picked, longest_text
-from regard.kinds.finding import Finding, Severity
-from regard.kinds.kind import Kind
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
-from regard.kinds.settings import Setting, tokenizer
-from regard.kinds.written import BLEU, Written, max_length, pace, transformer
-from regard.tasks import AnyTask, Dialogue, TaskConfig
+from regard.init.columns import Columns, Picked, longest_text
+from regard.init.plan import Plan
+from regard.init.seq2seq import BLEU, max_length, pace, transformer
+from regard.init.settings import Setting, tokenizer
+from regard.tasks.prediction import Written
+from regard.tasks.task_data import TaskData
 
 TURNS = Turns()
 READ = 3
@@ -63,7 +64,7 @@ def _read(role: str, text: str) -> str:
     return "\n".join(text.split("\n")[-READ:]) if role == "context" else text
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     splits = {split: [_said(row) for row in rows] for split, rows in splits.items()}
     return [
         *empty(splits, ["context", "reply"]),
@@ -83,16 +84,15 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "warning", f"{fate}, replies are left out" if split == "train" else fate
 
 
-def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of a context, the turns that are read."""
-    assert isinstance(task, Dialogue)
     if role == "context":
         return [ids[:-1] for ids in task.read(rows)]
-    return task.target.ids([row.cells[role] for row in rows])
+    replies: list[list[int]] = task.target.ids([row.cells[role] for row in rows])
+    return replies
 
 
-DIALOGUE = Kind(
-    name="dialogue",
+DIALOGUE = TaskData(
     roles=("context", "reply"),
     texts=("context", "reply"),
     looks_like=_looks_like,
@@ -102,13 +102,8 @@ DIALOGUE = Kind(
     pace=pace,
     examine=_examine,
     too_long=_too_long,
-    says="The turns of a conversation in, the next one out; with `stream`, events as for /v1/translate.",
-    answer=Reply,
     may_lack=frozenset({"reply"}),
     read=_read,
     pieces=_pieces,
-    cut="only the end was read",
     held_out="every 20th context in training is held out, with its replies",
-    route="reply",
-    searches=True,
 )

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from regard.check.finding import Finding, about
 from regard.files.row import Row, text_of
-from regard.kinds.finding import Finding, about
 
 Splits = Mapping[str, Sequence[Row]]
 

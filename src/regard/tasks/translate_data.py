@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping
 from statistics import median
+from typing import Any
 
 from pydantic import Field
 
+from regard.check.finding import Finding, Severity, about
+from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.files.row import Row
-from regard.kinds.columns import Columns, Picked, texts
-from regard.kinds.finding import Finding, Severity, about
-from regard.kinds.kind import Kind
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, absurdly_long, duplicated, empty, shared
-from regard.kinds.settings import Setting, tokenizer
-from regard.kinds.written import BLEU, Written, max_length, pace, transformer
-from regard.tasks import TaskConfig
+from regard.init.columns import Columns, Picked, texts
+from regard.init.plan import Plan
+from regard.init.seq2seq import BLEU, max_length, pace, transformer
+from regard.init.settings import Setting, tokenizer
+from regard.tasks.prediction import Written
+from regard.tasks.task_data import TaskData
 
 ASKEW, ASKEW_LENGTH = 5, 30
 """Times the usual ratio of source and target, and characters at least, from which a pair looks misaligned."""
@@ -59,7 +60,7 @@ def _task(plan: Plan) -> list[Setting]:
     ]
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     return [
         *empty(splits, ["source", "target"]),
         *absurdly_long(splits, ["source", "target"]),
@@ -103,8 +104,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "warning", "left out of training" if split == "train" else "of which the rest is not read"
 
 
-TRANSLATE = Kind(
-    name="translate",
+TRANSLATE = TaskData(
     roles=("source", "target"),
     texts=("source", "target"),
     looks_like=_looks_like,
@@ -114,7 +114,4 @@ TRANSLATE = Kind(
     pace=pace,
     examine=_examine,
     too_long=_too_long,
-    says="Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`.",
-    answer=Translation,
-    searches=True,
 )

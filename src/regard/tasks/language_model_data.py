@@ -1,18 +1,19 @@
 """language_model: a text file, or a column of texts with nothing beside it, to be continued."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import Field
 
+from regard.check.finding import Finding
+from regard.check.rows import Splits, duplicated, empty, shared
 from regard.files.formats import file_format
-from regard.kinds.columns import Columns, Picked, longest_text, texts
-from regard.kinds.finding import Finding
-from regard.kinds.guess import Guess
-from regard.kinds.kind import Answer, Kind
-from regard.kinds.plan import Plan, Script
-from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, tokenizer
-from regard.tasks import LanguageModelConfig, TaskConfig
+from regard.init.columns import Columns, Picked, longest_text, texts
+from regard.init.guess import Guess
+from regard.init.plan import Plan, Script
+from regard.init.settings import Pace, Setting, tokenizer
+from regard.tasks.prediction import Answer
+from regard.tasks.task_data import TaskData
 
 FEW_CHARACTERS = 5_000_000
 """Below which longer pieces than characters are too rare to learn from."""
@@ -92,16 +93,14 @@ def _pace(plan: Plan) -> Pace:
     return Pace(epochs=epochs, warmup=100, lr=1e-3, patience=5, average=1)
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     """Of documents; the parts of one long text have no ends to speak of."""
-    assert isinstance(config, LanguageModelConfig)
     if config.documents == "files":
         return []
     return [*empty(splits, ["text"]), *duplicated(splits["train"]), *shared(splits, "text")]
 
 
-LANGUAGE_MODEL = Kind(
-    name="language_model",
+LANGUAGE_MODEL = TaskData(
     roles=("text",),
     texts=("text",),
     looks_like=_looks_like,
@@ -111,10 +110,6 @@ LANGUAGE_MODEL = Kind(
     pace=_pace,
     examine=_examine,
     too_long=None,
-    says="Texts in, how they go on out; with `stream`, events as for /v1/translate.",
-    answer=Continuation,
     held_out="the last tenth of the text, or every 20th row of a table, is held out",
     by_character=_is_small,
-    route="generate",
-    searches=True,
 )

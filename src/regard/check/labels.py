@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from regard.check.finding import Finding, about
+from regard.check.rows import Splits
 from regard.errors import quoted
 from regard.files.row import Row
-from regard.kinds.finding import Finding, about
-from regard.kinds.rows import Splits
 
 FEW = 5
 """Examples of a label below which little can be learnt about it; labels named in a message at most."""

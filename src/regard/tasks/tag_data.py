@@ -3,22 +3,23 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
+from typing import Any
 
 from pydantic import Field
 
+from regard.check.finding import SHOWN, Finding, Place, Severity, about
+from regard.check.labels import FEW
+from regard.check.rows import Splits, duplicated, empty, shared
 from regard.errors import quoted
 from regard.fields.tags import words_of
 from regard.files.columns import Column
 from regard.files.read import word_where
 from regard.files.row import Row
-from regard.kinds.columns import Columns, Picked
-from regard.kinds.finding import SHOWN, Finding, Place, Severity, about
-from regard.kinds.kind import Answer, Kind
-from regard.kinds.labels import FEW
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
-from regard.tasks import AnyTask, TagConfig, TaskConfig
+from regard.init.columns import Columns, Picked
+from regard.init.plan import Plan
+from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
+from regard.tasks.prediction import Answer
+from regard.tasks.task_data import TaskData
 from regard.text import tags
 
 MOST_LISTED = 12
@@ -102,8 +103,7 @@ def _counts(train: Sequence[Row]) -> dict[str, int]:
     return dict(Counter(tag for row in train if _is_paired(row) for tag in _parts(row)[1]).most_common())
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
-    assert isinstance(config, TagConfig)
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     counts = _counts(splits["train"])
     known = tags.completed(counts) if config.illegal == "mend" else set(counts)
     scheme = tags.scheme(known)
@@ -137,7 +137,7 @@ def _unseen(splits: Splits, known: Set[str]) -> list[Finding]:
     return found
 
 
-def _illegal(splits: Splits, scheme: str | None, config: TagConfig) -> list[Finding]:
+def _illegal(splits: Splits, scheme: str | None, config: Any) -> list[Finding]:
     if scheme is None:
         return []
     severity = SEVERITY[config.illegal]
@@ -198,15 +198,14 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "note", "read in overlapping windows"
 
 
-def _pieces(task: AnyTask, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Word by word, as a tagger reads them."""
     sentences = [words_of(row.cells[role]) or [""] for row in rows]
     found = iter(task.tokenizers[role].ids([word for words in sentences for word in words]))
     return [[piece for _ in words for piece in next(found)] for words in sentences]
 
 
-TAG = Kind(
-    name="tag",
+TAG = TaskData(
     roles=("text", "tags"),
     texts=("text",),
     looks_like=_looks_like,
@@ -216,13 +215,10 @@ TAG = Kind(
     pace=_pace,
     examine=_examine,
     too_long=_too_long,
-    says="Texts in, words with their tags and the spans these mark out.",
-    answer=Tagged,
     formats=frozenset({"conll"}),
     usable=_is_paired,
     counts=_counts,
     counted="tag: words in training",
-    cut="of a word only the beginning was read",
     pieces=_pieces,
     by_character=without_spaces,
     read=_read,

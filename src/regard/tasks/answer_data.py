@@ -4,25 +4,24 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
+from regard.check.finding import Finding, Severity, about
+from regard.check.rows import Splits, duplicated, empty, shared
 from regard.errors import DataError
 from regard.fields.span import answer_places, first_answer
 from regard.files import squad
 from regard.files.columns import Column
 from regard.files.row import Row
-from regard.kinds.columns import Columns, Picked, longest_text, texts
-from regard.kinds.finding import Finding, Severity, about
-from regard.kinds.kind import Answer, Kind, Lengths
-from regard.kinds.plan import Plan
-from regard.kinds.rows import Splits, duplicated, empty, shared
-from regard.kinds.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
-from regard.tasks import Answer as AnswerTask
-from regard.tasks import AnyTask, TaskConfig
-from regard.tasks.answer import BETWEEN
-from regard.tasks.questions import piece_places
+from regard.init.columns import Columns, Picked, longest_text, texts
+from regard.init.plan import Plan
+from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
+from regard.tasks.prediction import Answer
+from regard.tasks.questions import BETWEEN, piece_places
+from regard.tasks.task_data import Lengths, TaskData
 
 FAR_LONGER = 2
 """Times that a context is longer than what answers from it, on average."""
@@ -93,7 +92,7 @@ def _pace(plan: Plan) -> Pace:
     return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
 
 
-def _examine(splits: Splits, config: TaskConfig) -> list[Finding]:
+def _examine(splits: Splits, config: Any) -> list[Finding]:
     return [
         *_elsewhere(splits),
         *_unanswered(splits["train"]),
@@ -129,13 +128,12 @@ def _unanswered(train: Sequence[Row]) -> list[Finding]:
     return about("note", "unanswerable", "train", none, remark)
 
 
-def _examine_pieces(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+def _examine_pieces(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
     return [*_long_answers(task, split, rows), *_inside_pieces(task, split, rows)]
 
 
-def _inside_pieces(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+def _inside_pieces(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
     """Those that no run of whole pieces is."""
-    assert isinstance(task, AnswerTask)
     encode = lru_cache(maxsize=1)(task.tokenizer.encode)  # questions about one context follow one another
     inside = []
     for row in rows:
@@ -149,9 +147,8 @@ def _inside_pieces(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Findi
     return about("warning", "inside-pieces", split, inside, f"{remark}; task.tokenizer.kind = char helps")
 
 
-def _long_answers(task: AnyTask, split: str, rows: Sequence[Row]) -> list[Finding]:
+def _long_answers(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
     """Those that no span of at most max_answer pieces can be."""
-    assert isinstance(task, AnswerTask)
     most = task.config.max_answer
     found = task.tokenizer.ids([first_answer(row) for row in rows])
     long = [row for row, ids in zip(rows, found, strict=True) if len(ids) > most]
@@ -170,8 +167,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "note", "read in overlapping windows"
 
 
-ANSWER = Kind(
-    name="answer",
+ANSWER = TaskData(
     roles=squad.ROLES,
     texts=("question", "context"),
     looks_like=_looks_like,
@@ -181,8 +177,6 @@ ANSWER = Kind(
     pace=_pace,
     examine=_examine,
     too_long=_too_long,
-    says="Questions and their contexts in, the parts of the contexts that answer them out.",
-    answer=Answered,
     formats=frozenset({"squad"}),
     usable=_is_found,
     examine_pieces=_examine_pieces,
@@ -190,5 +184,4 @@ ANSWER = Kind(
     by_character=without_spaces,
     together=True,
     held_out="every 20th context is held out, with all its questions",
-    asks=("question", "context"),
 )

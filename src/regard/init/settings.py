@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from regard.kinds.guess import Guess
-from regard.kinds.plan import Plan, Script
+from regard.init.guess import Guess
+from regard.init.plan import Plan, Script
 
 Setting = tuple[str, object, str]
 """A name, its value, what it means."""
