@@ -25,7 +25,7 @@ MAY_IMPORT = {
     # what knows no model
     "files": "durable config errors",
     "text": "files config errors",
-    "fields": "files text config errors",
+    "fields": "files text check.finding check.rows config errors",
     "data": "fields files text durable config errors",
     "metrics": "text errors",
     "decode": "config errors",

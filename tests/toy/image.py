@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field as Setting
 from torch import nn
 
 from regard.attention import Learned
 from regard.errors import DataError
 from regard.fields import FIELDS
 from regard.fields.axis import Axis
-from regard.fields.field import Arrays, Coded, FieldSettings, Width
+from regard.fields.field import Arrays, Coded, Field, FieldSettings, Suggestion, Width
 from regard.layers.block import BlockConfig
 from regard.layers.inputs import Encoded, Inputs
 from regard.layers.stack import Stack
@@ -30,11 +30,11 @@ from regard.models.encoders.encoder import EncoderSettings
 
 class ToyImageSettings(FieldSettings):
     kind: Literal["image"] = "image"
-    side: int = Field(8, ge=2, description="pixels of a row and of a column")
+    side: int = Setting(8, ge=2, description="pixels of a row and of a column")
 
 
 @dataclass(frozen=True)
-class ToyImage:
+class ToyImage(Field):
     """Field and input at once: nothing is joined, nothing is cut."""
 
     kind: ClassVar[str] = "image"
@@ -54,8 +54,9 @@ class ToyImage:
         )
 
     @classmethod
-    def suggest(cls, cells: Sequence[Any]) -> tuple[dict[str, Any], int]:
-        return {"side": len(cells[0])}, len(cells[0]) ** 2
+    def suggest(cls, cells: Sequence[Any]) -> Suggestion:
+        side = len(cells[0])
+        return Suggestion({"side": side}, side**2, {"side": f"all pictures looked at are {side} pixels wide"})
 
     @classmethod
     def of(cls, settings: ToyImageSettings) -> Self:
@@ -100,6 +101,10 @@ class ToyImage:
     def alone(self, limit: int) -> Self:
         return self
 
+    @property
+    def most(self) -> int:
+        return self.side * self.side
+
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         (part,) = parts
         return part
@@ -133,7 +138,7 @@ class ToyImage:
 class ToyPatchesConfig(BlockConfig, EncoderSettings):
     kind: Literal["patches"] = "patches"
     reads: ClassVar[str] = "pixels"
-    patch: int = Field(2, ge=1)
+    patch: int = Setting(2, ge=1)
     d_model: int = 16
     d_ff: int = 32
     n_heads: int = 2

@@ -3,14 +3,13 @@
 Nothing is written. Findings are data; `regard check` prints them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from regard.check import pieces
 from regard.check.cost import Estimate, measured, too_big
-from regard.check.fields import unreadable
 from regard.check.finding import Finding, Place
 from regard.check.pieces import Histogram
 from regard.check.reading import read_all
@@ -60,6 +59,11 @@ class Report:
         return {"trainable": self.trainable} | asdict(self)
 
 
+def _by_column(recipe: Recipe, splits: Mapping[str, Sequence[Row]]) -> list[Finding]:
+    """What the fields of the inputs say, each of its own column."""
+    return [finding for role, one in recipe.task.asked.items() for finding in one.check(role, splits)]
+
+
 def _held_out(finding: Finding) -> Finding:
     """What train has in a row that is held out, and nowhere else."""
     if finding.kind not in ("unseen-label", "unseen-tag") or not finding.message.startswith("valid: "):
@@ -76,7 +80,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     recipe = resolve(recipe, pretrained)
     data = TASKS[recipe.task.kind].data
     splits, shares, findings = read_all(recipe, base)
-    found = [*data.examine(splits, recipe.task), *unreadable(splits, recipe.task.asked)]
+    found = [*data.examine(splits, recipe.task), *_by_column(recipe, splits)]
     findings += map(_held_out, found) if recipe.data.valid is None else found
     if not splits["valid"] and splits["train"]:
         few = f"train: too few {recipe.task.hold_out.wholes} to hold one of {HELD_OUT} out for validation"

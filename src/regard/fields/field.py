@@ -1,16 +1,26 @@
 """A field: one column of somebody's data. An input: what one encoder reads, a field or several joined.
 
 Both are frozen values without torch. A kind of data that is read by itself may be both at once.
+
+A cell comes from a data file (with the folder of the file), from a command line (`typed`, `receive`), or
+over HTTP (`request`, `receive`; without a folder). From wherever it comes, `clean` judges it and `parse`
+makes it a value.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from numpy.typing import NDArray
+from pydantic import JsonValue
 
+from regard.check.finding import SHOWN, Finding, Place
+from regard.check.rows import Splits
 from regard.config import Config
+from regard.errors import DataError
 from regard.fields.axis import Axis
+from regard.files.content import File, content
 
 Arrays = Mapping[str, NDArray[Any]]
 """By name: the first axis may differ from example to example, type and trailing shape may not."""
@@ -30,8 +40,36 @@ class FieldSettings(Config):
     kind: str
 
 
+class Suggestion(NamedTuple):
+    """What a first recipe says about a field, measured on a sample of its cells."""
+
+    settings: Mapping[str, Any] = {}
+    """Only those that differ from the default, or that the data decide."""
+    size: int = 1
+    """How many units an example of such cells has: tokens, patches, frames."""
+    reasons: Mapping[str, str] = {}
+    """Why a setting is as it is, in words with numbers: the comment in the recipe. Without one it is the
+    description of the setting.
+    """
+
+
+class Limits(Protocol):
+    """How much a request may hold."""
+
+    @property
+    def characters(self) -> int:
+        """Characters of a text, or of a value written as JSON."""
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of a file."""
+
+
 class Field(Protocol):
-    """One column: how a cell is cleaned, made a value, fitted and encoded, unframed and uncut."""
+    """One column: how a cell is cleaned, made a value, fitted and encoded, unframed and uncut.
+
+    A field subclasses this explicitly; what has a body here is right for a value that JSON can hold.
+    """
 
     kind: ClassVar[str]
     synonyms: ClassVar[tuple[str, ...]]
@@ -39,16 +77,22 @@ class Field(Protocol):
     settings: ClassVar[type[FieldSettings]]
     reads: ClassVar[str]
     """What an encoder must read to read it: tokens, pixels, …; empty for what is only answered."""
+    widget: ClassVar[str] = "json"
+    """What the page asks for it with: the name of a file in serve/web/fields."""
+    accepts: ClassVar[str] = ""
+    """Which files the page offers to choose, as HTML writes it (`image/*`); none where this is empty."""
 
     @classmethod
     def resembles(cls, cells: Sequence[Any]) -> float:
-        """From 0 to 1, how much the cells of a column look like such data; text and labels are known by the
-        tasks that read them.
+        """From 0 to 1, how much a sample of a column looks like such data, as it stands in the file: strings
+        (numbers too), or lists and objects of JSON. A path is known by its suffix.
         """
+        return 0.0
 
     @classmethod
-    def suggest(cls, cells: Sequence[Any]) -> tuple[dict[str, Any], int]:
-        """Settings for a first recipe, and how many units an example of such cells has."""
+    def suggest(cls, cells: Sequence[Any]) -> Suggestion:
+        """What a first recipe says, measured on a sample of cleaned cells: paths lead to files."""
+        return Suggestion()
 
     @classmethod
     def of(cls, settings: Any) -> Self:
@@ -69,7 +113,8 @@ class Field(Protocol):
         """The cell as a row keeps it, which JSON can hold; DataError with `where` and the column's name.
 
         `folder` is that of the file the cell was read from, which paths start from. Without one it was asked
-        for by somebody, perhaps far away: a string is then never the path of a file.
+        for by somebody, perhaps far away: a string is then never the path of a file, but a `Path` is, and the
+        bytes of a file are as good.
         """
 
     def fit(self, values: Iterable[Any]) -> Self:
@@ -85,6 +130,28 @@ class Field(Protocol):
     def load(self, folder: Path) -> Self:
         """The fitted field, as it was saved."""
 
+    def typed(self, text: str, name: str) -> Any:
+        """The cell that stands on a command line as `NAME=text`, yet to be cleaned; JSON as a rule."""
+        return from_json(text, name)
+
+    def receive(self, file: File, name: str) -> Any:
+        """The cell that a whole file is, yet to be cleaned: an upload, or `NAME=@FILE` on a command line."""
+        return from_json(content(file, name), name)
+
+    def request(self, limits: Limits) -> Any:
+        """The type of its value in the JSON of a request, as pydantic takes it: bounded, and published."""
+        return JsonValue
+
+    def cost(self, cell: Any) -> int:
+        """Units (`Input.size`) that such a cell becomes at most: the price of a request, told before it is
+        cleaned, decoded or copied, by a field that may not have been fitted.
+        """
+        return len(cell if isinstance(cell, str | bytes) else json.dumps(cell))
+
+    def check(self, role: str, splits: Splits) -> list[Finding]:
+        """Everything `regard check` has to say about this column alone; a fitted field may say more."""
+        return unreadable(self, role, splits)
+
 
 class Input(Protocol):
     """What one encoder reads. Owns marks, segments, limits, truncation, size, padding and the axis."""
@@ -95,6 +162,10 @@ class Input(Protocol):
 
     @property
     def width(self) -> Width: ...
+
+    @property
+    def most(self) -> int:
+        """Units that one row of an encoder has at most, marks among them."""
 
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         """One example of the encoded values of its fields."""
@@ -115,3 +186,32 @@ class Input(Protocol):
 
     def axis(self, values: Sequence[Any], coded: Coded) -> Axis:
         """The units that an encoder reads."""
+
+
+def from_json(text: str | bytes, name: str) -> Any:
+    """A value of JSON; DataError if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise DataError(f"{name}: not JSON ({fault}); give JSON, or a file of it as {name}=@FILE") from None
+
+
+def unreadable(field: Field, role: str, splits: Splits) -> list[Finding]:
+    """Errors about cells that the field cannot make a value of; all are tried once."""
+    findings = []
+    for split, rows in splits.items():
+        faults = [(row.where, fault) for row in rows if (fault := _fault(field, row.cells[role], row.where))]
+        if faults:
+            n = f"{len(faults):,} row{'s' * (len(faults) > 1)}"
+            message = f"{split}: {n} that cannot be read; the first: {faults[0][1]}"
+            places = tuple(Place(where, fault) for where, fault in faults[:SHOWN])
+            findings.append(Finding("error", "unreadable", message, len(faults), places))
+    return findings
+
+
+def _fault(field: Field, cell: Any, where: str) -> str | None:
+    try:
+        field.parse(cell, where)
+    except DataError as fault:
+        return str(fault)
+    return None

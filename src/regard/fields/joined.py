@@ -29,6 +29,10 @@ class Joined:
     def width(self) -> Width:
         return self.fields[0].width
 
+    @property
+    def most(self) -> int:
+        return self.limit + len(self.fields[0].tokenizer.framed(()))
+
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         tokenizer = self.fields[0].tokenizer
         texts = [part.arrays["ids"].tolist() for part in parts]

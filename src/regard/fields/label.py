@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from regard.errors import CheckpointError, DataError, did_you_mean, quoted
-from regard.fields.field import Coded, FieldSettings, Width
+from regard.fields.field import Coded, Field, FieldSettings, Width
 from regard.files.formats import text_cell
 from regard.files.lines import UNDECODED
 
@@ -23,7 +23,7 @@ class LabelSettings(FieldSettings):
 
 
 @dataclass(frozen=True)
-class Label:
+class Label(Field):
     kind: ClassVar[str] = "label"
     synonyms: ClassVar[tuple[str, ...]] = (
         *("label", "labels", "class", "category", "sentiment", "relation"),
@@ -34,14 +34,6 @@ class Label:
     names: tuple[str, ...] = ()
     """In the order of their numbers."""
     optional: bool = False
-
-    @classmethod
-    def resembles(cls, cells: Sequence[Any]) -> float:
-        return 0.0
-
-    @classmethod
-    def suggest(cls, cells: Sequence[Any]) -> tuple[dict[str, Any], int]:
-        return {}, 1
 
     @classmethod
     def of(cls, settings: LabelSettings) -> Self:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from regard.errors import DataError, did_you_mean, quoted
-from regard.fields.field import Coded, FieldSettings, Width
+from regard.fields.field import Coded, Field, FieldSettings, Width
 from regard.fields.label import Label, read_names, write_names
 from regard.files.formats import text_cell
 
@@ -19,7 +19,7 @@ class LabelsSettings(FieldSettings):
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Field):
     kind: ClassVar[str] = "labels"
     synonyms: ClassVar[tuple[str, ...]] = Label.synonyms
     settings: ClassVar[type[FieldSettings]] = LabelsSettings
@@ -28,14 +28,6 @@ class Labels:
     names: tuple[str, ...] = ()
     """In the order of their numbers."""
     optional: bool = False
-
-    @classmethod
-    def resembles(cls, cells: Sequence[Any]) -> float:
-        return 0.0
-
-    @classmethod
-    def suggest(cls, cells: Sequence[Any]) -> tuple[dict[str, Any], int]:
-        return {}, 1
 
     @classmethod
     def of(cls, settings: LabelsSettings) -> Self:

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import StringConstraints
 
-from regard.fields.field import Coded, FieldSettings, Width
+from regard.fields.field import Coded, Field, FieldSettings, Limits, Width
 from regard.fields.joined import Joined
+from regard.files.content import File
 from regard.files.formats import text_cell
+from regard.files.lines import stream_lines
 from regard.files.row import asked_text
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
@@ -20,24 +24,18 @@ class TextSettings(FieldSettings):
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Field):
     kind: ClassVar[str] = "text"
     synonyms: ClassVar[tuple[str, ...]] = ("text", "sentence", "review", "document", "文本", "句子")
     settings: ClassVar[type[FieldSettings]] = TextSettings
     reads: ClassVar[str] = "tokens"
+    widget: ClassVar[str] = "text"
+    accepts: ClassVar[str] = "text/plain"
     vocabulary: TokenizerConfig = field(default_factory=TokenizerConfig)
     learnt: Tokenizer | None = None
     optional: bool = False
     verbatim: bool = False
     """Whether white space at its ends is kept, as where parts of it are known by their characters."""
-
-    @classmethod
-    def resembles(cls, cells: Sequence[Any]) -> float:
-        return 0.0
-
-    @classmethod
-    def suggest(cls, cells: Sequence[Any]) -> tuple[dict[str, Any], int]:
-        return {}, 1
 
     @classmethod
     def of(cls, settings: TextSettings) -> Self:
@@ -75,6 +73,20 @@ class Text:
 
     def load(self, folder: Path) -> Self:
         return replace(self, learnt=Tokenizer.load(folder / "tokenizer.json"))
+
+    def typed(self, text: str, name: str) -> str:
+        return text
+
+    def receive(self, file: File, name: str) -> str:
+        raw = file.open("rb") if isinstance(file, Path) else BytesIO(file)
+        return "\n".join(stream_lines(raw, str(file) if isinstance(file, Path) else name))
+
+    def request(self, limits: Limits) -> Any:
+        return Annotated[str, StringConstraints(min_length=1, max_length=limits.characters)]
+
+    def cost(self, cell: str) -> int:
+        """A character is a token at most, as a rule."""
+        return len(cell)
 
     def alone(self, limit: int) -> Joined:
         """The input of an encoder that reads nothing else, with room for so many tokens."""

@@ -128,7 +128,7 @@ def _labelled_other(
             "labels; name one with --label"
         )
     chosen: dict[str, Column | None] = {kind: given.get(kind, column), "label": label}
-    settings, size = FIELDS[kind].suggest(cells)
+    settings, size, _ = FIELDS[kind].suggest(cells)
     config = TASKS["classify"].settings(fields={kind: settings})
     read = read_rows(splits["train"], chosen, fields=config.unfitted, encoding=encoding)
     rows, n_rows = _thin(read)
@@ -148,7 +148,7 @@ def _labelled_other(
         lengths={},
         reasons=(*reasons, *why),
         encoding=encoding,
-        fields={kind: settings},
+        fields={kind: dict(settings)},
         size=size,
     )
 

@@ -58,7 +58,7 @@ class LabelConfig(TaskSettings):
         return self.given | {"label": Label()}
 
     @property
-    def asked(self) -> Fields:
+    def asked(self) -> dict[str, Any]:
         return {role: one for role, one in self.given.items() if not isinstance(one, Text)}
 
     @property

@@ -23,6 +23,7 @@ from regard.data.splits import Every, HoldOut
 from regard.decode import untold
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
+from regard.fields.field import Field
 from regard.files.documents import By
 from regard.files.read import Cells
 from regard.files.row import Row, rows_of, text_of
@@ -168,7 +169,7 @@ class TaskSettings(Config):
         return {}
 
     @property
-    def asked(self) -> Fields:
+    def asked(self) -> Mapping[str, Field]:
         """The field of every input that is asked with something else than a text."""
         return {}
 
