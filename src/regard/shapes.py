@@ -11,6 +11,7 @@
 | E | head width of queries and keys | L | layers |
 | W | head width of values | D | model width |
 | F | inner width | R | windows of long texts |
+| A | anti-diagonals of a lattice | | |
 
 Masks are called `keep_*`, True = keep. Hyper-parameters are called as in the papers:
 `d_model d_ff n_heads n_layers`; counts begin with `n_`, widths with `d_`.
