@@ -29,12 +29,13 @@ MAY_IMPORT = {
     "data": "fields files text durable config errors",
     "metrics": "text errors",
     "decode": "config errors",
+    "baselines": "files fields text data metrics errors",
     # what is computed
     "attention": "linear",
     "layers": "attention linear config",
     "models": "fields.axis layers attention linear text.tags config errors",
     # what a problem means
-    "tasks": "layers.inputs models layers.heads files text fields data metrics decode config errors"
+    "tasks": "layers.inputs models layers.heads baselines files text fields data metrics decode config errors"
     " init.columns init.guess init.plan init.settings init.seq2seq check.finding check.rows check.labels",
     "training.machine": "",
     "init.columns": "files",
@@ -51,7 +52,7 @@ MAY_IMPORT = {
     # what joins them
     "recipe": "fields models tasks training.config files text data config errors",
     "runs.store": "models tasks training.checkpoint text durable errors __version__",
-    "runs": "recipe models tasks interop.pretrained metrics.resample training files text data durable errors"
+    "runs": "recipe models tasks interop.pretrained baselines metrics training files text data durable errors"
     " __version__",
     "interop": "fields runs.store recipe models layers attention tasks decode files text data durable"
     " training.checkpoint config errors __version__",
@@ -168,7 +169,7 @@ def test_the_test_sees_libraries() -> None:
     }
 
 
-@pytest.mark.parametrize("package", ["files", "text", "fields", "data"])
+@pytest.mark.parametrize("package", ["files", "text", "fields", "data", "baselines"])
 def test_what_reads_data_needs_no_torch(package: str) -> None:
     for path in (SOURCE / package).glob("*.py"):
         assert "torch" not in libraries(path.read_text("utf-8")), path

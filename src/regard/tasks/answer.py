@@ -212,11 +212,15 @@ class Answer(Task):
         return Loss({"windows": Part(cost)}, shown={"windows": cost.detach()})
 
     def measure(self, model: nn.Module, batch: Questions, *, thorough: bool) -> AnswerTally:
+        return self.tally(batch.examples, [answer.text for answer in self.predict(model, batch)])
+
+    def tally(self, examples: Sequence[Question], answers: Sequence[Any]) -> AnswerTally:
+        """The tally of texts; an empty one says that the context has no answer."""
         right = []
-        for example in batch.examples:
+        for example in examples:
             context = example.row.cells["context"]
             right.append(tuple(context[slice(*place)] for place in answer_places(example.row) or ()))
-        return AnswerTally([answer.text for answer in self.predict(model, batch)], right)
+        return AnswerTally([*answers], right)
 
     def predict(self, model: nn.Module, batch: Questions, tell: Tell = untold) -> list[Answered]:
         with torch.inference_mode():

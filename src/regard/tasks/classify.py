@@ -13,6 +13,8 @@ from pydantic import BaseModel, Field, field_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.baselines import Baseline
+from regard.baselines.majority import Majority
 from regard.config import Choice
 from regard.data.example import Example
 from regard.data.sample import sampled
@@ -154,6 +156,7 @@ class Classify(Task):
     called: ClassVar[str] = "a classifier"
     metric = Metric("accuracy")
     unusable: ClassVar[str] = "empty"
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (Majority,)
 
     def __init__(
         self,
@@ -319,8 +322,11 @@ class Classify(Task):
         return Loss({"examples": Part(smoothed)}, shown={"examples": plain})
 
     def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> Any:
-        predicted = [answer.text for answer in self.predict(model, batch)]
-        return LabelTally(predicted, [self.labels[index] for index in batch.labels_B.tolist()])
+        return self.tally(batch.examples, [answer.text for answer in self.predict(model, batch)])
+
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> Any:
+        """The tally of labels."""
+        return LabelTally([*answers], [self.labels[int(one.arrays["label"][0])] for one in examples])
 
     def predict(self, model: nn.Module, batch: LabelBatch, tell: Tell = untold) -> list[LabelPrediction]:
         with torch.inference_mode():

@@ -134,19 +134,26 @@ class Dialogue(Seq2Seq[DialogueConfig]):
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> ReplyTally:
         """Only the first of several replies to a context has it answered."""
-        fields = [example.row.cells for example in batch.examples]
         asked = [example for example in batch.examples if example.row.cells["references"]]
         answers = iter(self._answers(model, asked, batch.source_BK.device, thorough))
         tokens = batch.keep_BT.sum(dim=1).tolist()
-        told = torch.split(self.log_probs(model, batch).double(), tokens)
+        log_probs = torch.split(self.log_probs(model, batch).double(), tokens)
+        said = [next(answers) if example.row.cells["references"] else "" for example in batch.examples]
+        return self.tally(
+            batch.examples, [*zip(said, [-float(each.sum()) for each in log_probs], strict=True)]
+        )
+
+    def tally(self, examples: Sequence[Pair], answers: Sequence[Any]) -> ReplyTally:
+        """The tally of pairs: what is said, and −log of the probability of the right reply."""
+        cells = [example.row.cells for example in examples]
         return ReplyTally.of(
             self.config.bleu_tokenize,
             self.target.digest,
-            [given["reply"] for given in fields],
-            [-float(each.sum()) for each in told],
-            tokens,
-            [next(answers) if given["references"] else "" for given in fields],
-            [given["references"].split("\n") if given["references"] else [] for given in fields],
+            [row["reply"] for row in cells],
+            [nats for _, nats in answers],
+            [len(example.target) - 1 for example in examples],
+            [said if row["references"] else "" for row, (said, _) in zip(cells, answers, strict=True)],
+            [row["references"].split("\n") if row["references"] else [] for row in cells],
         )
 
     def _answers(

@@ -176,25 +176,28 @@ class LanguageModel(Writing):
         return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
 
     def measure(self, model: nn.Module, batch: Stretches, *, thorough: bool) -> BlockTally:
-        labels_N, counts = batch.labels_N, (batch.lengths_B - 1).tolist()
-        told_N = model(batch.tokens_BT[:, :-1], batch.keep_BT, log_probs(labels_N))
-        spelt_N2 = self._spelt_V2.to(labels_N.device)[labels_N]
-        sums = [block_N2.sum(0).tolist() for block_N2 in torch.split(spelt_N2, counts)]
+        log_prob_N = model(batch.tokens_BT[:, :-1], batch.keep_BT, log_probs(batch.labels_N))
+        blocks = torch.split(log_prob_N, (batch.lengths_B - 1).tolist())
+        return self.tally(batch.examples, [-float(each.double().sum()) for each in blocks])
+
+    def tally(self, examples: Sequence[Stretch], answers: Sequence[Any]) -> BlockTally:
+        """The tally of −log of the probability of each block after its first token."""
+        sums = [self._spelt_V2[one.tokens[1:]].sum(0).tolist() for one in examples]
         return BlockTally(
             self.tokenizer.digest,
-            [-float(told.double().sum()) for told in torch.split(told_N, counts)],
-            counts,
+            [*answers],
+            [len(one.tokens) - 1 for one in examples],
             [characters for characters, _ in sums],
             [unknown for _, unknown in sums],
         )
 
     @cached_property
-    def _spelt_V2(self) -> Tensor:
+    def _spelt_V2(self) -> Ints:
         """How many characters each piece begins, and whether it is unknown; end marks begin none."""
         spelt = [spelling.encode("utf-8", "surrogateescape") for spelling in self.tokenizer.spellings]
         counts = [sum(byte not in CONTINUATION_BYTES for byte in piece) for piece in spelt]
         marks = self.tokenizer.marks
-        spelt_V2 = torch.tensor([(n_characters, 0) for n_characters in counts])
+        spelt_V2 = np.array([(n_characters, 0) for n_characters in counts])
         if marks.unknown not in marks.unspoken:
             spelt_V2[marks.unknown] = 1
         return spelt_V2

@@ -170,12 +170,14 @@ class Multilabel(Classify):
         return Loss({"examples": Part(learnt)}, shown={"examples": plain})
 
     def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> LabelsTally:
-        predicted = [answer.labels for answer in self.predict(model, batch)]
+        return self.tally(batch.examples, [answer.labels for answer in self.predict(model, batch)])
+
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> LabelsTally:
+        """The tally of tuples of labels."""
         gold = [
-            tuple(self.labels[n] for n in sorted(example.arrays["labels"].tolist()))
-            for example in batch.examples
+            tuple(self.labels[n] for n in sorted(example.arrays["labels"].tolist())) for example in examples
         ]
-        return LabelsTally(predicted, gold)
+        return LabelsTally([*answers], gold)
 
     def predict(  # type: ignore[override]
         self, model: nn.Module, batch: LabelBatch, tell: Tell = untold

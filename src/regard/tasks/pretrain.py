@@ -218,18 +218,23 @@ class Pretrain(Task):
         told_2N, scores_B2 = model(*batch.inputs, log_probs_and_hits(batch.labels_N))
         counts = [len(example.places) for example in batch.examples]
         nats, hits = (torch.split(row.double(), counts) for row in told_2N)
-        is_pair_B = batch.follows_B != NO_PAIR
-        rows = zip(
-            counts,
-            (-float(told.sum()) for told in nats),
-            (int(hit.sum()) for hit in hits),
-            is_pair_B.int().tolist(),
+        answers = zip(
+            (-float(each.sum()) for each in nats),
+            (int(each.sum()) for each in hits),
             _pair_costs(scores_B2, batch.follows_B).tolist(),
             (scores_B2.argmax(-1) == batch.follows_B).int().tolist(),
             strict=True,
         )
-        seen = [crc32(example.tokens.tobytes()) for example in batch.examples]
-        return MaskedTally(self.tokenizer.digest, seen, [Told(*row) for row in rows])
+        return self.tally(batch.examples, [*answers])
+
+    def tally(self, examples: Sequence[Masked], answers: Sequence[Any]) -> MaskedTally:
+        """The tally of tuples: the cost of hidden tokens, how many are right; that of the pair, if it is."""
+        told = [
+            Told(len(one.places), nats, hits, int(one.follows != NO_PAIR), pair_nats, pair_hits)
+            for one, (nats, hits, pair_nats, pair_hits) in zip(examples, answers, strict=True)
+        ]
+        seen = [crc32(one.tokens.tobytes()) for one in examples]
+        return MaskedTally(self.tokenizer.digest, seen, told)
 
     def samples(
         self, model: nn.Module, examples: Sequence[Masked], device: torch.device

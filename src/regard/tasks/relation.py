@@ -1,5 +1,6 @@
 """relation: what two marked entities of a sentence have to do with one another; a label with a direction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -94,8 +95,8 @@ class Relation(Classify):
     def spoken(value: Any) -> str:
         return str(value.text)
 
-    def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> RelationTally:
-        tally = super().measure(model, batch, thorough=thorough)
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> RelationTally:
+        tally = super().tally(examples, answers)
         return RelationTally(self.config.no_relation, tally.predicted, tally.gold)
 
     def axes(self, example: Example, prediction: Any) -> Axes:

@@ -4,6 +4,7 @@ Of a long document the beginning is read, in training too. A summary is mostly m
 so both sides have one vocabulary unless told otherwise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from torch import nn
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
-from regard.tasks.pair import Pairs
+from regard.tasks.pair import Pair, Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.shared import Columns
 from regard.tasks.summarize_data import SUMMARIZE
@@ -73,13 +74,14 @@ class Summarize(Seq2Seq[SummarizeConfig]):
     learns_from_cut: ClassVar[bool] = True
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:
-        written = self.written(model, batch, thorough=thorough)
-        documents, references = (
-            [example.row.cells[role] for example in batch.examples] for role in self.roles
-        )
+        return self.tally(batch.examples, self.written(model, batch, thorough=thorough))
+
+    def tally(self, examples: Sequence[Pair], answers: Sequence[Any]) -> SummaryTally:
+        """The tally of texts."""
+        documents, references = ([example.row.cells[role] for example in examples] for role in self.roles)
         return SummaryTally(
             references,
-            list(map(rouge, written, references)),
+            list(map(rouge, answers, references)),
             [
                 rouge(lead(document, LEAD), right)
                 for document, right in zip(documents, references, strict=True)

@@ -225,9 +225,12 @@ class Tag(Task):
         return Loss({"words": Part(cost)}, shown={"words": cost.detach()})
 
     def measure(self, model: nn.Module, batch: Sentences, *, thorough: bool) -> TagTally:
-        predicted = [answer.tags for answer in self.predict(model, batch)]
-        gold = [tuple(self.names[tag] for tag in example.tags) for example in batch.examples]
-        return TagTally(self.scheme is not None, predicted, gold)
+        return self.tally(batch.examples, [answer.tags for answer in self.predict(model, batch)])
+
+    def tally(self, examples: Sequence[Sentence], answers: Sequence[Any]) -> TagTally:
+        """The tally of tuples of tags, one for each word."""
+        gold = [tuple(self.names[tag] for tag in example.tags) for example in examples]
+        return TagTally(self.scheme is not None, [*answers], gold)
 
     def predict(self, model: nn.Module, batch: Sentences, tell: Tell = untold) -> list[Tagged]:
         assert isinstance(model, Tagger)

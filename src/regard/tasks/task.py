@@ -16,6 +16,7 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor, nn
 
+from regard.baselines import Baseline
 from regard.config import Config
 from regard.data.cache import Arrays, Examples, Ints
 from regard.data.example import Example
@@ -217,6 +218,8 @@ class Task(Protocol):
     """An input that every model of this task can answer."""
     layout: ClassVar[type[Examples]] = Examples
     """How examples lie over the cached rows."""
+    baselines: ClassVar[tuple[type[Baseline], ...]] = ()
+    """Simple methods that a model has to beat; those that suit the fields are measured beside it."""
     config: Any
     widths: Widths
 
@@ -324,6 +327,10 @@ class Task(Protocol):
     @abstractmethod
     def measure(self, model: nn.Module, batch: Any, *, thorough: bool) -> Any:
         """Compare predictions with the truth; `thorough` searches as the recipe says, else greedily."""
+
+    @abstractmethod
+    def tally(self, examples: Sequence[Any], answers: Sequence[Any]) -> Any:
+        """The tally of plain answers to these examples, whoever gave them: the model, or a baseline."""
 
     @abstractmethod
     def predict(self, model: nn.Module, batch: Any, tell: Tell = untold) -> list[Any]:

@@ -1,5 +1,6 @@
 """translate: a text in one language in, the same in another out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +11,7 @@ from torch import nn
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, chrf, counted, scored, signature
-from regard.tasks.pair import Pairs
+from regard.tasks.pair import Pair, Pairs
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
 from regard.tasks.shared import Columns
 from regard.tasks.task_data import TaskData
@@ -73,8 +74,9 @@ class Translate(Seq2Seq[TranslateConfig]):
     metric = Metric("bleu")
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
-        return TextTally.of(
-            self.config.bleu_tokenize,
-            self.written(model, batch, thorough=thorough),
-            [example.row.cells["target"] for example in batch.examples],
-        )
+        return self.tally(batch.examples, self.written(model, batch, thorough=thorough))
+
+    def tally(self, examples: Sequence[Pair], answers: Sequence[Any]) -> TextTally:
+        """The tally of texts."""
+        references = [example.row.cells["target"] for example in examples]
+        return TextTally.of(self.config.bleu_tokenize, [*answers], references)
