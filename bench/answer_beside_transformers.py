@@ -30,11 +30,12 @@ from torch import Tensor, nn
 from transformers import BertForQuestionAnswering, get_linear_schedule_with_warmup
 
 import regard
-from regard.files.read import read_rows
+from regard.data.example import Example
+from regard.fields.field import Coded
+from regard.layers.inputs import Inputs
 from regard.metrics.resample import differences, intervals
-from regard.tasks.answer import Answer
-from regard.tasks.answered import AnswerTally
-from regard.tasks.questions import Question, Questions
+from regard.tasks import task_rows
+from regard.tasks.answer import Answer, AnswerBatch, AnswerTally
 from regard.training.config import TrainConfig
 from regard.training.evaluate import evaluate
 from regard.training.precision import autocast, uses_bfloat16
@@ -65,28 +66,26 @@ class Theirs(nn.Module):
         super().__init__()
         self.bert = BertForQuestionAnswering.from_pretrained(start)
 
-    def loss(self, batch: Questions) -> Tensor:
+    def loss(self, batch: AnswerBatch) -> Tensor:
         first_R, last_R = batch.ends_R2.unbind(1)
-        told: Tensor = self._told(
-            batch.tokens_RT, batch.lengths_R, batch.segments_RT, start_positions=first_R, end_positions=last_R
-        ).loss
-        return told
+        loss: Tensor = self._output(batch.inputs, start_positions=first_R, end_positions=last_R).loss
+        return loss
 
-    def forward(self, tokens_RT: Tensor, lengths_R: Tensor, segments_RT: Tensor) -> tuple[Tensor, Tensor]:
-        told = self._told(tokens_RT, lengths_R, segments_RT)
-        beyond_RT = ~_is_piece(tokens_RT, lengths_R)
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        output, beyond_RT = self._output(inputs), ~_is_token(inputs)
         start_RT, end_RT = (
-            scores_RT.masked_fill(beyond_RT, -torch.inf) for scores_RT in (told.start_logits, told.end_logits)
+            scores_RT.masked_fill(beyond_RT, -torch.inf)
+            for scores_RT in (output.start_logits, output.end_logits)
         )
         return start_RT, end_RT
 
-    def _told(self, tokens_RT: Tensor, lengths_R: Tensor, segments_RT: Tensor, **more: Tensor) -> Any:
-        keep_RT = _is_piece(tokens_RT, lengths_R).long()
-        return self.bert(input_ids=tokens_RT, attention_mask=keep_RT, token_type_ids=segments_RT, **more)
+    def _output(self, inputs: Inputs, **more: Tensor) -> Any:
+        keep_RT, segments_RT = _is_token(inputs).long(), inputs["segments"]
+        return self.bert(input_ids=inputs["ids"], attention_mask=keep_RT, token_type_ids=segments_RT, **more)
 
 
-def _is_piece(tokens_RT: Tensor, lengths_R: Tensor) -> Tensor:
-    return torch.arange(tokens_RT.shape[1]) < lengths_R[:, None]
+def _is_token(inputs: Inputs) -> Tensor:
+    return torch.arange(inputs["ids"].shape[1]) < inputs["lengths"][:, None]
 
 
 def sample(path: Path, n_questions: int, seed: int, out: Path) -> None:
@@ -100,8 +99,8 @@ def sample(path: Path, n_questions: int, seed: int, out: Path) -> None:
     out.write_text(json.dumps(told), "utf-8")
 
 
-def examples(task: Answer, file: Path) -> list[Question]:
-    return task.encode(list(read_rows([str(file)], dict.fromkeys(task.roles))))
+def examples(task: Answer, file: Path) -> list[Example]:
+    return task.encode(list(task_rows(task.config, [str(file)], dict.fromkeys(task.roles))))
 
 
 def result(task: Answer, model: nn.Module, options: argparse.Namespace, steps: int, minutes: float) -> Result:
@@ -138,7 +137,7 @@ def theirs(task: Answer, options: argparse.Namespace, train: Path, n_steps: int,
     begin = time.perf_counter()
     model, valid = Theirs(options.start), examples(task, options.valid)
     learnt = filter(task.usable, examples(task, train))
-    windows = [window for example in learnt for window in windows_of(example)]
+    windows = [window for example in learnt for window in windows_of(task, example)]
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=plan.lr, betas=plan.betas, eps=plan.eps, weight_decay=plan.weight_decay
     )
@@ -165,15 +164,16 @@ def theirs(task: Answer, options: argparse.Namespace, train: Path, n_steps: int,
     return result(task, model, options, n_steps, minutes)
 
 
-def windows_of(example: Question) -> Iterator[Question]:
-    ends_R2 = example.ends.reshape(-1, 2)
-    return (example.window(at, (int(first), int(last))) for at, (first, last) in enumerate(ends_R2))
+def windows_of(task: Answer, example: Example) -> Iterator[Example]:
+    for at, ends in enumerate(example.arrays["ends"]):
+        window = task.input.window(Coded(example.arrays, example.notes), at)
+        yield Example(example.row, {**window.arrays, "ends": ends[None]}, window.notes)
 
 
-def batches(windows: Sequence[Question], n: int) -> Iterator[list[Question]]:
+def batches(windows: Sequence[Example], n: int) -> Iterator[list[Example]]:
     """All windows, in so many parts of one size; those of a part are of similar length."""
     drawn = torch.randperm(len(windows)).split(TOGETHER * (len(windows) // n))
-    alike = [i for some in drawn for i in sorted(some.tolist(), key=lambda i: len(windows[i].tokens))]
+    alike = [i for some in drawn for i in sorted(some.tolist(), key=lambda i: len(windows[i].arrays["ids"]))]
     parts = torch.tensor(alike).tensor_split(n)
     for number in torch.randperm(n).tolist():
         yield [windows[i] for i in parts[number].tolist()]

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 import regard
 from regard.api.trained import Trained
+from regard.fields.padding import NOWHERE
 from regard.files.row import Row
+from regard.layers.inputs import tokens
 from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,
@@ -124,10 +126,11 @@ class Inputs:
         return (torch.arange(self.source_BK.shape[1]) > 1).long().expand_as(self.source_BK)
 
     @property
-    def words(self) -> tuple[Tensor, Tensor]:
-        """Every piece a word: where it stands, and whether it is one."""
-        at_BN = torch.arange(self.source_BK.numel()).view_as(self.source_BK)
-        return at_BN, torch.arange(at_BN.shape[1]) < self.lengths_B[:, None]
+    def words(self) -> dict[str, Tensor]:
+        """Every token a word."""
+        places_BN = torch.arange(self.source_BK.numel()).view_as(self.source_BK)
+        keep_BN = torch.arange(places_BN.shape[1]) < self.lengths_B[:, None]
+        return {**tokens(*self.texts), "places": places_BN.masked_fill(~keep_BN, NOWHERE)}
 
     def marked(self, first_mark: int) -> "Inputs":
         """Every row after the four marks of two entities that hold nothing."""

@@ -213,5 +213,20 @@ class New(Old):
     def beams(self, trained: Any, asked: Any) -> list[dict[str, Any]]:
         return [node | {"piece": node.pop("token")} for node in trained.beams(asked).to_json()["nodes"]]
 
+    def attribute(self, answer: Any, name: str) -> Any:
+        """Spans were dictionaries, and an empty list where tags mark none."""
+        value = getattr(answer, name, None)
+        if name == "spans" and hasattr(answer, "tags"):
+            return [span.model_dump() for span in value or ()]
+        return value
+
+    def vocabulary(self, run: Path) -> Iterator[Any]:
+        """A tagger's words and labels were in one file."""
+        folder = run / "task"
+        told = {path: json.loads(path.read_text("utf-8")) for path in sorted(folder.rglob("*.json"))}
+        if folder / "words.json" in told:
+            told[folder / "words.json"]["tags"] = told.pop(folder / "labels.json")
+        yield from told.values()
+
 
 SIDES: dict[str, type[Old]] = {"old": Old, "new": New}

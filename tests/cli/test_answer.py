@@ -67,7 +67,7 @@ def test_check_counts_what_is_read_in_windows(
     small = (*small, f"task.max_length={max_length}")
     corpus = Corpus(regard.Recipe.read(recipe, small), Path())
     examples = corpus.fit().encode(list(corpus.rows("train")))
-    assert {example.n_windows for example in examples} == {windows}
+    assert {len(example.arrays["lengths"]) for example in examples} == {windows}
     told = json.loads(call("check", recipe, *small, "--json").stdout)["findings"]
     found = [one["message"] for one in told if one["kind"] == "too-long"]
     assert [f"train: {said} rows" in message for message in found[:1]] == [True] * bool(said)

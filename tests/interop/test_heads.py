@@ -111,10 +111,10 @@ def test_windows_are_those_that_transformers_makes(tmp_path: Path, berts: bool) 
             return_overflowing_tokens=True,
         )
         for at, (ids, segments) in enumerate(zip(given["input_ids"], given["token_type_ids"], strict=True)):
-            length = int(batch.lengths_R[at])
-            assert ids == batch.tokens_RT[at, :length].tolist()
-            assert segments == batch.segments_RT[at, :length].tolist()
-        assert len(given["input_ids"]) == question.n_windows
+            length = int(batch.inputs["lengths"][at])
+            assert ids == batch.inputs["ids"][at, :length].tolist()
+            assert segments == batch.inputs["segments"][at, :length].tolist()
+        assert len(given["input_ids"]) == len(question.arrays["lengths"])
 
 
 REFUSED: dict[str, tuple[str, Any, str]] = {

@@ -179,10 +179,10 @@ def test_an_answerer_begins_as_the_folders_own(tmp_path: Path) -> None:
         task, model = run.training.task, run.training.model.eval()
         batch = task.collate(task.encode(rows_of([pair], *task.inputs)))
         found = their_tokenizer(tmp_path / "bert")(*pair.values(), return_tensors="pt")
-        assert torch.equal(batch.tokens_RT, found["input_ids"])
-        assert torch.equal(batch.segments_RT, found["token_type_ids"])
+        assert torch.equal(batch.inputs["ids"], found["input_ids"])
+        assert torch.equal(batch.inputs["segments"], found["token_type_ids"])
         with torch.no_grad():
-            start_RT, end_RT = model(batch.tokens_RT, batch.lengths_R, batch.segments_RT)
+            start_RT, end_RT = model(batch.inputs)
             expected = theirs(**found)
     torch.testing.assert_close(start_RT, expected.start_logits, rtol=0, atol=1e-5)
     torch.testing.assert_close(end_RT, expected.end_logits, rtol=0, atol=1e-5)

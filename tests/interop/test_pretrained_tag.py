@@ -47,17 +47,20 @@ def test_answers_equal_transformers(tmp_path: Path) -> None:
     tokenizer = their_tokenizer(tmp_path / "bert")
     with evaluating(model):
         batch = task.collate(task.encode([Row({"text": text}, "x", 1) for text, _ in LINES]))
-        scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
+        scores_BNC = model.scores(batch.inputs)
         answers = task.predict(model, batch)
         for row, (text, _) in enumerate(LINES):
             given = tokenizer(text.split(" "), is_split_into_words=True, return_tensors="pt")
-            assert batch.tokens_RT[row, : batch.lengths_R[row]].tolist() == given["input_ids"][0].tolist()
+            assert (
+                batch.inputs["ids"][row, : batch.inputs["lengths"][row]].tolist()
+                == given["input_ids"][0].tolist()
+            )
             words = given.word_ids(0)
             first = [words.index(n) for n in range(len(text.split(" ")))]
             logits_NC = other(**given).logits[0, first]
             torch.testing.assert_close(scores_BNC[row, : len(first)], logits_NC, rtol=0, atol=1e-5)
             likely_N, best_N = logits_NC.softmax(-1).max(-1)
-            assert answers[row].tags == tuple(task.names[tag] for tag in best_N.tolist())
+            assert answers[row].tags == tuple(task.labels[tag] for tag in best_N.tolist())
             assert answers[row].probabilities == pytest.approx(likely_N.tolist(), abs=1e-5)
 
 
@@ -66,11 +69,11 @@ def test_windows_stand_between_the_marks(tmp_path: Path) -> None:
     task = task_of(tmp_path / "bert", max_length=6)
     (example,) = task.encode([Row({"text": "amber birch cedar delta ember fjord grove heath inlet"}, "x", 1)])
     batch = task.collate([example])
-    assert len(batch.tokens_RT) > 1
+    assert len(batch.inputs["ids"]) > 1
     assert task.size(example) == (9 + 2,)
-    for window, length in zip(batch.tokens_RT.tolist(), batch.lengths_R.tolist(), strict=True):
+    for window, length in zip(batch.inputs["ids"].tolist(), batch.inputs["lengths"].tolist(), strict=True):
         assert (window[0], window[length - 1]) == (CLS, SEP)
-    assert batch.tokens_RT.flatten()[batch.at_BN[0]].tolist() == example.tokens.tolist()
+    assert batch.inputs["ids"].flatten()[batch.inputs["places"][0]].tolist() == example.arrays["ids"].tolist()
 
 
 def test_a_mark_is_never_made_unknown(tmp_path: Path) -> None:
@@ -79,12 +82,12 @@ def test_a_mark_is_never_made_unknown(tmp_path: Path) -> None:
     batch = task.collate(task.encode([Row({"text": "amber birch"}, "x", 1)]))
     axis = ended("text", ("[CLS]", "amber", "birch", "[SEP]"))
     amber, birch = (PIECES.index(word) for word in ("amber", "birch"))
-    assert task.leave_out(batch, axis, range(3)).tokens_RT.tolist() == [
+    assert task.leave_out(batch, axis, range(3)).inputs["ids"].tolist() == [
         [CLS, amber, birch, SEP],
         [CLS, UNK, birch, SEP],
         [CLS, amber, UNK, SEP],
     ]
-    assert task.leave_out(batch, axis, range(2, 3)).tokens_RT.tolist() == [[CLS, amber, UNK, SEP]]
+    assert task.leave_out(batch, axis, range(2, 3)).inputs["ids"].tolist() == [[CLS, amber, UNK, SEP]]
 
 
 @pytest.mark.parametrize("freeze", [None, 0, 1])

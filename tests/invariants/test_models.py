@@ -13,9 +13,10 @@ from torch.func import functional_call
 
 from regard.attention import Trace, sites, tapped
 from regard.decode import Rules, Sampler, beam, greedy, sample
+from regard.fields.padding import NOWHERE
 from regard.layers.dropout import Dropout
 from regard.layers.heads import smoothed_cross_entropy
-from regard.layers.inputs import tokens
+from regard.layers.inputs import NO_TAG, tokens
 from regard.models import (
     AnswererConfig,
     BertPretrainingConfig,
@@ -173,13 +174,13 @@ def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
     """Logits: (B, T, V) of a translator or of what continues its target, (B, C) of a classifier or a
     relater; a tagger's probabilities: (B, 7, C); an answerer's scores to begin and to end: (B, 7, 2)."""
     if isinstance(config, AnswererConfig):
-        scores_BT2 = torch.stack(model(*given.texts, given.segments), -1)
+        scores_BT2 = torch.stack(model(tokens(*given.texts, given.segments)), -1)
         shown_BT2 = scores_BT2.masked_fill(scores_BT2.isneginf(), 0.0)
         return nn.functional.pad(shown_BT2, (0, 0, 0, len(LEGAL) - shown_BT2.shape[1]))
     if isinstance(config, TaggerConfig):
-        at_BN, keep_BN = given.words
-        likely_BNC = model.marginals(model.scores(*given.texts, at_BN), keep_BN)
-        return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - at_BN.shape[1]))
+        keep_BN = given.words["places"] != NOWHERE
+        likely_BNC = model.marginals(model.scores(given.words), keep_BN)
+        return nn.functional.pad(likely_BNC, (0, 0, 0, len(LEGAL) - keep_BN.shape[1]))
     if isinstance(config, ClassifierConfig | RelaterConfig):
         return model(tokens(*given.texts))
     if isinstance(config, BertPretrainingConfig):
@@ -197,12 +198,13 @@ def hidden(given: Inputs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
     if isinstance(config, AnswererConfig):
-        start_BT, end_BT = model(*given.texts, given.segments)
+        start_BT, end_BT = model(tokens(*given.texts, given.segments))
         first_N = torch.zeros(2 * len(start_BT), dtype=torch.long)
         return nn.functional.cross_entropy(torch.cat([start_BT, end_BT]), first_N)
     if isinstance(config, TaggerConfig):
         legal_N = torch.tensor([TAGS.index(tag) for tag in LEGAL])
-        return model(*given.texts, *given.words, legal_N.expand_as(given.source_BK))
+        keep_BN = given.words["places"] != NOWHERE
+        return model(given.words, legal_N.expand_as(keep_BN).masked_fill(~keep_BN, NO_TAG))
     if isinstance(config, ClassifierConfig | RelaterConfig):
         return nn.functional.cross_entropy(
             model(tokens(*given.texts)), given.target_BT[:, 0] % DIMS.target["classes"]
@@ -377,9 +379,10 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, widths: Widths, tmp_pat
             RelationConfig(max_length=12), Vocabulary(widths.input["vocab"] - N_MARKS), labels
         )
     elif isinstance(config, TaggerConfig):
-        task = Tag(TagConfig(max_length=12), source, widths.target["tags"], "signs")
+        task = Tag.of_vocabulary(TagConfig(max_length=12), source, widths.target["tags"])
     elif isinstance(config, AnswererConfig):
-        task = Answer(AnswerConfig(max_length=12, overlap=2, max_question=3), source, may_be_none=True)
+        windows = AnswerConfig(max_length=12, overlap=2, max_question=3)
+        task = Answer.of_vocabulary(windows, source, may_be_none=True)
     elif isinstance(config, GPTConfig):
         task = LanguageModel(LanguageModelConfig(max_length=12), target)
     else:

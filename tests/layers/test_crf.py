@@ -5,7 +5,8 @@ from itertools import product
 import pytest
 import torch
 
-from regard.layers.crf import CRF, NO_TAG, Allowed
+from regard.layers.crf import CRF, Allowed
+from regard.layers.inputs import NO_TAG
 
 C = 3
 KEEP = torch.tensor([[True, True, True, True], [False, True, False, True], [True, False, False, False]])

@@ -15,7 +15,7 @@ from regard.metrics import resample
 from regard.metrics.resample import DRAWS, Weighable, differences, intervals, unweighted
 from regard.tasks.classify import LabelTally
 from regard.tasks.stretch import BlockTally
-from regard.tasks.tagged import TagTally
+from regard.tasks.tag import TagTally
 from regard.tasks.translate import TextTally
 
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove")

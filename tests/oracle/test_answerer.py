@@ -8,6 +8,7 @@ import torch
 from transformers import BertForQuestionAnswering
 
 from oracle.test_bert import SHAPES, V, copied, given, shared, theirs
+from regard.layers.inputs import tokens
 from regard.models import Answerer, AnswererConfig, Bert, BertConfig, Widths
 from regard.models.answerer import best_spans
 
@@ -23,7 +24,7 @@ def test_scores_equal_transformers(shape: dict[str, Any]) -> None:
     copied([(getattr(ours.spans, kind), getattr(other.qa_outputs, kind)) for kind in ("weight", "bias")])
     tokens_BT, lengths_B, keep_BT, segments_BT = given(encoder)
     with torch.no_grad():
-        start_BT, end_BT = ours.eval()(tokens_BT, lengths_B, segments_BT)
+        start_BT, end_BT = ours.eval()(tokens(tokens_BT, lengths_B, segments_BT))
         expected = other(tokens_BT, keep_BT.long(), segments_BT)
     torch.testing.assert_close(start_BT[keep_BT], expected.start_logits[keep_BT], rtol=0, atol=1e-5)
     torch.testing.assert_close(end_BT[keep_BT], expected.end_logits[keep_BT], rtol=0, atol=1e-5)

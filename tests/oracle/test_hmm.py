@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.layers.inputs import tokens
 from regard.models.hmm import HMM, HMMConfig
 from regard.models.widths import Widths
 from regard.text.tags import may_follow, scheme
@@ -119,7 +120,8 @@ def test_a_tagger_that_counts_is_one(names: tuple[str, ...]) -> None:
     hmm = HMM(counted.begin_C, (step_CC / step_CC.sum(1, keepdim=True)).log(), counted.says_CV)
     lengths = torch.tensor(LENGTHS)
     keep_BT = torch.arange(4) < lengths[:, None]
-    scores_BTC = tagger.scores(WORDS, lengths, torch.arange(WORDS.numel()).view_as(WORDS))
+    places_BT = torch.arange(WORDS.numel()).view_as(WORDS)
+    scores_BTC = tagger.scores({**tokens(WORDS, lengths), "places": places_BT})
     best_BT, likely_BTC = tagger.best(scores_BTC, keep_BT), tagger.marginals(scores_BTC, keep_BT)
     for row, length in enumerate(LENGTHS):
         paths = {

@@ -1,6 +1,5 @@
 """Answering: pairs and their windows, places in characters, losses, what is said when there is no answer."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,11 @@ from torch.nn import functional as F
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.explain.replay import explain
 from regard.fields.axis import Axis
+from regard.fields.field import Coded
 from regard.files.row import Row, rows_of
+from regard.layers.inputs import Inputs, tokens
 from regard.tasks import Answer, AnswerConfig
-from regard.tasks.answered import AnswerTally
-from regard.tasks.questions import context_windows, piece_places
+from regard.tasks.answer import AnswerTally
 from regard.tasks.task import evaluating
 from regard.text.tokenizer import EOS, Tokenizer
 from tiny import answerer, stirred
@@ -50,9 +50,10 @@ class Pointing(nn.Module):
         ]
         self.none = none
 
-    def forward(self, tokens_RT: torch.Tensor, lengths_R: torch.Tensor, segments_RT: torch.Tensor) -> Any:
-        beyond_RT = torch.arange(tokens_RT.shape[1]) >= lengths_R[:, None]
-        found = [table[tokens_RT].masked_fill(beyond_RT, -torch.inf) for table in self.tables]
+    def forward(self, inputs: Inputs) -> Any:
+        ids_RT = inputs["ids"]
+        beyond_RT = torch.arange(ids_RT.shape[1]) >= inputs["lengths"][:, None]
+        found = [table[ids_RT].masked_fill(beyond_RT, -torch.inf) for table in self.tables]
         for scores_RT in found:
             scores_RT[:, 0] = self.none
         return tuple(found)
@@ -66,25 +67,19 @@ def task() -> Answer:
 def test_a_pair_is_framed_with_a_mark_between(task: Answer) -> None:
     (example,) = task.encode([row("where is the heron", "in the fog", "the fog")])
     asked, context = task.tokenizer.ids(["where is the heron", "in the fog"])
-    assert example.tokens.tolist() == [*asked, EOS, *context, EOS]
+    assert example.arrays["ids"].tolist() == [*asked, EOS, *context, EOS]
     batch = task.collate([example])
-    assert batch.segments_RT.tolist() == [[0] * 5 + [1] * 4]
+    assert batch.inputs["segments"].tolist() == [[0] * 5 + [1] * 4]
     assert batch.keep_RT.tolist() == [[False] * 5 + [True] * 3 + [False]]
     assert batch.ends_R2.tolist() == [[6, 7]]
     assert batch.counts == {"windows": 1}
 
 
-def test_windows_cover_the_context_and_overlap() -> None:
-    assert context_windows(0, 5, 2) == [(0, 0)]
-    assert context_windows(5, 5, 2) == [(0, 5)]
-    assert context_windows(9, 5, 2) == [(0, 5), (3, 8), (6, 9)]
-
-
 def test_a_long_context_is_read_in_windows_that_know_their_answer(task: Answer) -> None:
     (example,) = task.encode([row("where is the heron", answer="stands in the")])
     batch = task.collate([example])
-    assert example.n_windows == len(batch.lengths_R) == 3
-    assert batch.lengths_R.tolist() == [12, 12, 11]
+    assert len(example.arrays["lengths"]) == len(batch.inputs["lengths"]) == 3
+    assert batch.inputs["lengths"].tolist() == [12, 12, 11]
     assert batch.ends_R2.tolist() == [[0, 0], [0, 0], [6, 8]], "a window that cuts the answer holds none"
 
 
@@ -96,7 +91,7 @@ def test_the_answer_is_the_best_of_all_windows_in_characters_of_the_text(task: A
     for one, answer in zip(rows, together, strict=True):
         assert one.cells["context"][answer.start : answer.end] == answer.text
         (alone,) = task.predict(model, task.collate(task.encode([one])))
-        assert replace(alone, probability=0) == replace(answer, probability=0)
+        assert alone.model_copy(update={"probability": 0}) == answer.model_copy(update={"probability": 0})
         assert alone.probability == pytest.approx(answer.probability)
     assert together[0].windows == 3
     assert together[2].to_json() == {
@@ -124,12 +119,12 @@ def test_answers_are_not_longer_than_allowed(task: Answer) -> None:
 def test_none_wins_if_it_scores_more_than_any_span(none: float, text: str) -> None:
     model_of = {"start": {"fog": 2.0}, "end": {"fog": 2.0}, "none": none}
     taught = fitted([*LINES, ("who", CONTEXT, "")])
-    assert taught.may_be_none
+    assert taught.answer.may_be_none
     (answer,) = taught.predict(Pointing(taught, **model_of), taught.collate(taught.encode([row("who")])))
     assert answer.text == text
     assert (answer.start is None) == (answer.end is None) == (not text)
     untaught = fitted()
-    assert not untaught.may_be_none
+    assert not untaught.answer.may_be_none
     (answer,) = untaught.predict(
         Pointing(untaught, **model_of), untaught.collate(untaught.encode([row("who")]))
     )
@@ -142,7 +137,7 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(task: Answer, kind: str) ->
     examples = task.encode([row(*line) for line in LINES])
     batch = task.collate(examples)
     loss = task.loss(model, batch)
-    start_RT, end_RT = model(batch.tokens_RT, batch.lengths_R, batch.segments_RT)
+    start_RT, end_RT = model(batch.inputs)
     costs = [
         F.cross_entropy(scores, batch.ends_R2[:, side]) for side, scores in enumerate((start_RT, end_RT))
     ]
@@ -157,17 +152,12 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(task: Answer, kind: str) ->
 def test_an_example_comes_back_from_the_cache(task: Answer) -> None:
     examples = task.encode([row(*line) for line in LINES])
     kept = [{name: part.astype(np.uint16) for name, part in task.keep(one).items()} for one in examples]
-    revived = [task.revive(Row({}, "x", 1), one) for one in kept]
-    batch, again = task.collate(examples), task.collate(revived)
-    for name in ("tokens_RT", "lengths_R", "segments_RT", "keep_RT", "ends_R2"):
-        assert torch.equal(getattr(batch, name), getattr(again, name)), name
-
-
-def test_an_answer_inside_a_piece_takes_the_piece() -> None:
-    offsets = [(0, 3), (4, 9), (9, 9), (10, 12)]
-    assert piece_places(offsets, (5, 7)) == (1, 1)
-    assert piece_places(offsets, (2, 11)) == (0, 3)
-    assert piece_places(offsets, (3, 4)) is None
+    batch, again = task.collate(examples), task.collate([task.revive(Row({}, "x", 1), one) for one in kept])
+    assert again.inputs.keys() == {"ids", "lengths", "segments"}
+    for name, tensor in batch.inputs.items():
+        assert torch.equal(tensor, again.inputs[name]), name
+    assert torch.equal(batch.ends_R2, again.ends_R2)
+    assert torch.equal(batch.keep_RT, again.keep_RT)
 
 
 def test_what_can_be_learnt_from(task: Answer) -> None:
@@ -229,9 +219,10 @@ def test_making_a_piece_unknown_is_what_is_measured(task: Answer) -> None:
         (answer,) = task.predict(model, task.collate([example]))
         batch = task.force(example, answer)
         told = task.replay(model, task.leave_out(batch, Axis("text", ()), range(3, 5)))
-        tokens_RT = batch.tokens_RT.repeat(2, 1)
-        tokens_RT[0, 4] = tokens_RT[1, 5] = task.tokenizer.marks.unknown
-        scores = model(tokens_RT, batch.lengths_R.repeat(2), batch.segments_RT.repeat(2, 1))
+        ids_RT = batch.inputs["ids"].repeat(2, 1)
+        ids_RT[0, 4] = ids_RT[1, 5] = task.tokenizer.marks.unknown
+        lengths_R, segments_RT = batch.inputs["lengths"].repeat(2), batch.inputs["segments"].repeat(2, 1)
+        scores = model(tokens(ids_RT, lengths_R, segments_RT))
     for side, place in enumerate(answer.ends):
         torch.testing.assert_close(told[:, side], scores[side].log_softmax(1)[:, place])
 
@@ -278,8 +269,10 @@ def test_it_comes_back_from_disk(tmp_path: Path) -> None:
     task = fitted([*LINES, ("who", CONTEXT, "")])
     task.save(tmp_path)
     again = Answer.load(task.config, tmp_path)
-    assert again.may_be_none
-    assert again.encode([row("who")])[0].tokens.tolist() == task.encode([row("who")])[0].tokens.tolist()
+    assert again.answer.may_be_none
+    assert np.array_equal(
+        again.encode([row("who")])[0].arrays["ids"], task.encode([row("who")])[0].arrays["ids"]
+    )
     for content in ("{", "[]", '{"may_be_none": 1}'):
         (tmp_path / "answer.json").write_text(content)
         with pytest.raises(CheckpointError, match=r"answer\.json"):
@@ -293,10 +286,10 @@ def test_berts_marks_and_places(tmp_path: Path) -> None:
     config = AnswerConfig(max_length=12, overlap=2, max_question=5)
     task = Answer.fit(config, [row("where", "the Rhine", "Rhine")], Tokenizer.of_bert(tmp_path))
     (example,) = task.encode([row("where is", "fog: the  Rhine", "Rhine")])
-    assert task.tokenizer.pieces(example.tokens.tolist()) == [
+    assert task.tokenizer.pieces(example.arrays["ids"].tolist()) == [
         *("[CLS]", "where", "is", "[SEP]", "fog", "[UNK]", "the", "rh", "ine", "[SEP]")
     ]
     batch = task.collate([example])
-    assert batch.segments_RT.tolist() == [task.tokenizer.segments([0] * 2, [0] * 5)]
+    assert batch.inputs["segments"].tolist() == [task.tokenizer.segments([0] * 2, [0] * 5)]
     assert batch.ends_R2.tolist() == [[7, 8]]
-    assert example.characters(0, 7, 8) == (10, 15)
+    assert task.input.characters(Coded(example.arrays, example.notes), 0, 7, 8) == (10, 15)

@@ -12,7 +12,7 @@ from regard.fields.axis import Axis
 from regard.files.row import Row
 from regard.models import Tagger, Widths
 from regard.tasks import Tag, TagConfig
-from regard.tasks.tagged import Tagged, TagTally
+from regard.tasks.tag import TagTally
 from regard.tasks.task import evaluating
 from regard.text.tokenizer import EOS, UNK
 from regard.training.evaluate import evaluate
@@ -48,43 +48,46 @@ def task() -> Tag:
 
 
 def test_tags_are_sorted_and_their_scheme_decides_the_metric(task: Tag) -> None:
-    assert task.names == ("B-LOC", "B-PER", "I-PER", "O")
-    assert fitted(LINES[::-1]).names == task.names
-    assert (task.scheme, task.metric.name) == ("BIO", "f1")
-    assert task.widths == Widths({"vocab": len(task.tokenizer)}, {"tags": [*task.names]})
+    assert task.labels == ("B-LOC", "B-PER", "I-PER", "O")
+    assert fitted(LINES[::-1]).labels == task.labels
+    assert (task.tags.scheme, task.metric.name) == ("BIO", "f1")
+    assert task.widths == Widths({"vocab": len(task.tokenizer)}, {"tags": [*task.labels]})
     spoken = fitted([("she lives", "PRON VERB")])
-    assert (spoken.scheme, spoken.metric.name) == (None, "accuracy")
+    assert (spoken.tags.scheme, spoken.metric.name) == (None, "accuracy")
 
 
 def test_a_word_is_its_first_piece() -> None:
     task = fitted(tokenizer={"kind": "char", "vocab_size": 60, "min_frequency": 1})
     batch = task.collate(task.encode([row("in Rome", "O B-LOC")]))
-    assert batch.tokens_RT.tolist() == [[*task.tokenizer.ids(["inRome"])[0], EOS]]
-    assert batch.at_BN.tolist() == [[0, 2]]
-    assert [task.names[tag] for tag in batch.tags_BN[0]] == ["O", "B-LOC"]
+    assert batch.inputs["ids"].tolist() == [[*task.tokenizer.ids(["inRome"])[0], EOS]]
+    assert batch.inputs["places"].tolist() == [[0, 2]]
+    assert [task.labels[tag] for tag in batch.tags_BN[0]] == ["O", "B-LOC"]
     assert batch.counts == {"words": 2}
 
 
 def test_a_batch_is_padded(task: Tag) -> None:
     batch = task.collate(task.encode([row("she lives"), row("Rome and Bergen")]))
-    assert batch.lengths_R.tolist() == [3, 4]
+    assert batch.inputs["lengths"].tolist() == [3, 4]
     assert batch.keep_BN.tolist() == [[True, True, False], [True, True, True]]
-    assert batch.tokens_RT.flatten()[batch.at_BN[1]].tolist() == batch.tokens_RT[1, :3].tolist()
+    assert (
+        batch.inputs["ids"].flatten()[batch.inputs["places"][1]].tolist()
+        == batch.inputs["ids"][1, :3].tolist()
+    )
 
 
 def test_a_long_sentence_is_read_in_windows_and_decoded_as_a_whole(task: Tag) -> None:
     (example,) = task.encode([row("Anna Berg lives in Rome and " * 4 + "lives")])
     batch = task.collate([example])
-    assert batch.tokens_RT.shape == (6, 9)
-    assert batch.lengths_R.max() == 9
+    assert batch.inputs["ids"].shape == (6, 9)
+    assert batch.inputs["lengths"].max() == 9
     assert batch.keep_BN.sum() == 25
-    assert batch.tokens_RT.flatten()[batch.at_BN[0]].tolist() == example.tokens.tolist()
+    assert batch.inputs["ids"].flatten()[batch.inputs["places"][0]].tolist() == example.arrays["ids"].tolist()
     model = model_for(task)
     with evaluating(model):
         (answer,) = task.predict(model, batch)
-        scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
+        scores_BNC = model.scores(batch.inputs)
         best_BN = model.best(scores_BNC, batch.keep_BN)
-    assert answer.tags == tuple(task.names[tag] for tag in best_BN[0].tolist())
+    assert answer.tags == tuple(task.labels[tag] for tag in best_BN[0].tolist())
     assert len(answer.words) == 25
     assert not answer.cut
 
@@ -92,7 +95,7 @@ def test_a_long_sentence_is_read_in_windows_and_decoded_as_a_whole(task: Tag) ->
 def test_a_word_of_absurd_length_is_cut_and_said() -> None:
     task = fitted(tokenizer={"kind": "char", "vocab_size": 60, "min_frequency": 1})
     (example,) = task.encode([row("in " + "Rome" * 9)])
-    assert example.n_pieces.tolist() == [2, 4]
+    assert example.arrays["word_lengths"].tolist() == [2, 4]
     model = model_for(task)
     with evaluating(model):
         (answer,) = task.predict(model, task.collate([example]))
@@ -124,12 +127,21 @@ def test_a_prediction_has_words_tags_spans_and_probabilities(task: Tag, kind: st
         assert text[span["start"] : span["end"]] == span["text"]
 
 
-def test_spans_are_those_that_the_tags_mark() -> None:
-    answer = Tagged("Anna  Berg in Rome", ((0, 4), (6, 10), (11, 13), (14, 18)), LINES_TAGS, (1.0,) * 4, True)
-    assert answer.spans == [
+def test_spans_are_those_that_the_tags_mark(task: Tag) -> None:
+    """Of a model that always answers the same."""
+    model, text = model_for(task), "Anna  Berg in Rome"
+    model.best = lambda scores_BNC, keep_BN: torch.tensor([[task.labels.index(tag) for tag in LINES_TAGS]])
+    with evaluating(model):
+        (answer,) = task.predict(model, task.collate(task.encode([row(text)])))
+    assert answer.places == ((0, 4), (6, 10), (11, 13), (14, 18))
+    assert answer.to_json()["spans"] == [
         {"text": "Anna  Berg", "kind": "PER", "start": 0, "end": 10},
         {"text": "Rome", "kind": "LOC", "start": 14, "end": 18},
     ]
+    spoken = fitted([("she lives", "PRON VERB")])
+    with evaluating(model):
+        (answer,) = spoken.predict(model_for(spoken), spoken.collate(spoken.encode([row(text)])))
+    assert "spans" not in answer.to_json()
 
 
 LINES_TAGS = ("B-PER", "I-PER", "O", "B-LOC")
@@ -165,19 +177,19 @@ def test_texts_are_cut_as_asked(task: Tag, split: str, words: list[str]) -> None
 def test_words_of_every_script_stay_whole(task: Tag, text: str, words: list[str]) -> None:
     """Vowel signs and accents are of their word; what nobody sees is no word."""
     asked = task.searching(split="signs")
-    assert [text[start:end] for start, end in asked._places(text)] == words
+    assert [text[start:end] for start, end in asked.words.parse(text, "x").places] == words
 
 
 def test_a_space_that_does_not_break_is_of_a_word(task: Tag) -> None:
     """As words of CoNLL have it that hold a space."""
-    places = task.searching(split="spaces")._places("New\u00a0York is \u00a0\tfar")
-    assert places == [(0, 8), (9, 11), (12, 13), (14, 17)]
+    places = task.searching(split="spaces").words.parse("New\u00a0York is \u00a0\tfar", "x").places
+    assert places == ((0, 8), (9, 11), (12, 13), (14, 17))
 
 
 def test_characters_are_known_by_the_training_data() -> None:
-    assert fitted([("张 三 说", "B-NAME E-NAME O")]).split == "characters"
-    assert fitted(split="spaces").split == "spaces"
-    assert fitted().split == "signs"
+    assert fitted([("张 三 说", "B-NAME E-NAME O")]).words.split == "characters"
+    assert fitted(split="spaces").words.split == "spaces"
+    assert fitted().words.split == "signs"
 
 
 def test_a_replay_tells_what_was_predicted(task: Tag) -> None:
@@ -189,9 +201,9 @@ def test_a_replay_tells_what_was_predicted(task: Tag) -> None:
         told_1N = task.replay(model, forced)
     assert told_1N[0].exp().tolist() == pytest.approx(prediction.probabilities, rel=1e-5)
     without = task.leave_out(forced, Axis("text", ()), range(1, 3))
-    assert without.tokens_RT.tolist() == [
-        [example.tokens[0], UNK, *example.tokens[2:], EOS],
-        [*example.tokens[:2], UNK, example.tokens[3], EOS],
+    assert without.inputs["ids"].tolist() == [
+        [example.arrays["ids"][0], UNK, *example.arrays["ids"][2:], EOS],
+        [*example.arrays["ids"][:2], UNK, example.arrays["ids"][3], EOS],
     ]
     with evaluating(model):
         each = [task.replay(model, task.leave_out(forced, Axis("text", ()), range(n, n + 1))) for n in (1, 2)]
@@ -233,21 +245,20 @@ def test_tallies_add_up_and_score() -> None:
 def test_comes_back_from_disk(task: Tag, tmp_path: Path) -> None:
     task.save(tmp_path)
     loaded = Tag.load(task.config, tmp_path)
-    assert (loaded.names, loaded.split, loaded.widths) == (task.names, task.split, task.widths)
+    assert (loaded.labels, loaded.words.split, loaded.widths) == (task.labels, task.words.split, task.widths)
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("file", "content"),
     [
-        *("", "{}", "[1, 2]", "null"),
-        '{"tags": ["O"], "split": "signs"}',
-        '{"tags": ["O", "X"], "split": ["signs"]}',
+        *(("labels.json", content) for content in ("", "{}", "null", '["O"]', '["O", 3]', '["O", "O"]')),
+        *(("words.json", content) for content in ("", "{}", "[1, 2]", "null", '{"split": ["signs"]}')),
     ],
 )
-def test_damaged_tags_are_said(task: Tag, tmp_path: Path, content: str) -> None:
+def test_a_damaged_folder_is_refused(task: Tag, tmp_path: Path, file: str, content: str) -> None:
     task.save(tmp_path)
-    (tmp_path / "tags.json").write_text(content)
-    with pytest.raises(CheckpointError, match=r"tags\.json: (the tags cannot be read|should hold at least)"):
+    (tmp_path / file).write_text(content)
+    with pytest.raises(CheckpointError, match=rf"{file}: .*(cannot be read|should)"):
         Tag.load(task.config, tmp_path)
 
 
@@ -275,7 +286,7 @@ def test_faults_of_the_data_are_said_with_their_place(task: Tag) -> None:
 def test_an_empty_sentence_is_not_learnt_from_and_scored(tmp_path: Path) -> None:
     task = fitted([*LINES, ("", "")])
     task.save(tmp_path)
-    assert Tag.load(task.config, tmp_path).names == ("B-LOC", "B-PER", "I-PER", "O")
+    assert Tag.load(task.config, tmp_path).labels == ("B-LOC", "B-PER", "I-PER", "O")
     full, empty = task.encode([row(*LINES[1]), row("", "")])
     assert not task.usable(empty)
     model = model_for(task)
@@ -333,9 +344,9 @@ def test_a_tagger_has_no_search(task: Tag) -> None:
 def test_forbidden_tags_can_be_mended() -> None:
     """IOB1: a span is begun only where it touches another."""
     task = fitted([("Anna Berg in Rome", "I-PER I-PER O I-LOC")] * 3, illegal="mend")
-    assert task.scheme == "BIO"
+    assert task.tags.scheme == "BIO"
     (sentence,) = task.encode([row("Anna Anna Berg", "I-PER B-PER I-PER")])
-    assert [task.names[tag] for tag in sentence.tags] == ["B-PER", "B-PER", "I-PER"]
+    assert [task.labels[tag] for tag in sentence.arrays["tags"]] == ["B-PER", "B-PER", "I-PER"]
     assert task.usable(sentence)
     with pytest.raises(DataError, match="tag 'I-ORG' does not occur in the training data"):
         task.encode([row("Anna", "I-ORG")])

@@ -20,7 +20,7 @@ class Relations:
             raise RunError(f"{relater.task.kind} models relate nothing; give a run of the task relation")
         if not isinstance(tagger.task, Tag):
             raise RunError(f"{tagger.task.kind} models find no entities; give a run of the task tag")
-        if tagger.task.scheme is None:
+        if tagger.task.tags.scheme is None:
             raise RunError(
                 "the tagger's tags mark no spans, so it finds no entities; train one with BIO tags"
             )
@@ -41,7 +41,7 @@ class Relations:
         rows = (row for number, text in enumerate(texts, 1) for row in rows_of([text], "text", first=number))
         asked, kept = tee(rows)
         for row, tagged in zip(kept, self.tagger.stream(asked), strict=True):
-            yield self._related(row.cells["text"], tagged.spans, row.where)
+            yield self._related(row.cells["text"], tagged.to_json()["spans"], row.where)
 
     def _related(self, text: str, entities: Sequence[Span], where: str) -> Related:
         asked = pairs(text, entities, where, both_ways=self.config.both_ways)

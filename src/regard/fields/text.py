@@ -34,8 +34,10 @@ class Text(Field):
     vocabulary: TokenizerConfig = field(default_factory=TokenizerConfig)
     learnt: Tokenizer | None = None
     optional: bool = False
-    verbatim: bool = False
-    """Whether white space at its ends is kept, as where parts of it are known by their characters."""
+    located: bool = False
+    """Whether parts of it are known by their characters: white space at its ends is kept, and notes have the
+    `offsets` of all tokens, which take ten times as long.
+    """
 
     @classmethod
     def of(cls, settings: TextSettings) -> Self:
@@ -56,7 +58,7 @@ class Text(Field):
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         if folder is not None:
-            return text_cell(where, name, cell, strip=not self.verbatim)
+            return text_cell(where, name, cell, strip=not self.located)
         return asked_text(cell, where, name)
 
     def fit(self, values: Iterable[str], given: Tokenizer | None = None) -> Self:
@@ -66,7 +68,16 @@ class Text(Field):
         return cell
 
     def encode(self, values: Sequence[str]) -> list[Coded]:
+        if self.located:
+            coded = {value: self._located(value) for value in set(values)}
+            return [coded[value] for value in values]
         return [Coded({"ids": np.array(ids, np.int64)}) for ids in self.tokenizer.ids(values)]
+
+    def _located(self, value: str) -> Coded:
+        ids, offsets = self.tokenizer.encode(value)
+        return Coded(
+            {"ids": np.array(ids, np.int64)}, {"offsets": np.array(offsets, np.int64).reshape(-1, 2)}
+        )
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(folder / "tokenizer.json")

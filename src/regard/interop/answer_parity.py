@@ -14,7 +14,7 @@ from torch import nn
 from regard.files.row import Asked
 from regard.interop import parity
 from regard.tasks import Answer, AnswerConfig
-from regard.tasks.questions import Questions
+from regard.tasks.answer import AnswerBatch
 from regard.text.tokenizer import Tokenizer
 
 WINDOWS = ("max_length", "overlap", "max_question", "max_answer")
@@ -23,8 +23,9 @@ WINDOWS = ("max_length", "overlap", "max_question", "max_answer")
 
 def window_settings(task: Answer) -> dict[str, Any]:
     """Everything needed to use the graph apart from the tokenizer."""
-    marks, windows = task.tokenizer.marks, {name: getattr(task.config, name) for name in WINDOWS}
-    return {"before": list(marks.begin), "after": marks.end, **windows, "may_be_none": task.may_be_none}
+    marks, may_be_none = task.tokenizer.marks, task.answer.may_be_none
+    windows = {name: getattr(task.config, name) for name in WINDOWS}
+    return {"before": list(marks.begin), "after": marks.end, **windows, "may_be_none": may_be_none}
 
 
 def rebuild_task(settings: dict[str, Any], inner: tokenizers.Tokenizer) -> Answer:
@@ -32,7 +33,7 @@ def rebuild_task(settings: dict[str, Any], inner: tokenizers.Tokenizer) -> Answe
     tokenizer = Tokenizer(inner)
     tokenizer.marks = tokenizer.marks._replace(begin=tuple(settings["before"]), end=settings["after"])
     config = AnswerConfig(**{name: settings[name] for name in WINDOWS})
-    return Answer(config, tokenizer, may_be_none=settings["may_be_none"])
+    return Answer.of_vocabulary(config, tokenizer, may_be_none=settings["may_be_none"])
 
 
 class AnswerEngine:
@@ -48,11 +49,14 @@ class AnswerEngine:
     def score(self, inputs: Sequence[Asked], answers: Sequence[parity.Answer]) -> list[list[float]]:
         batch = self._batch(inputs)
         with torch.inference_mode():
-            log_probs_2RT = torch.stack(self.task.scores(self.model, batch)).float().log_softmax(-1)
-        lengths = batch.lengths_R.tolist()
+            log_probs_2RT = torch.stack(self.task.scores(self.model, batch.inputs)).float().log_softmax(-1)
+        lengths = batch.inputs["lengths"].tolist()
         windows = (log_probs_2RT[:, row, :length].flatten().tolist() for row, length in enumerate(lengths))
-        return [[*chain.from_iterable(islice(windows, example.n_windows))] for example in batch.examples]
+        return [
+            [*chain.from_iterable(islice(windows, len(example.arrays["lengths"])))]
+            for example in batch.examples
+        ]
 
-    def _batch(self, inputs: Sequence[Asked]) -> Questions:
+    def _batch(self, inputs: Sequence[Asked]) -> AnswerBatch:
         device = next((parameter.device for parameter in self.model.parameters()), torch.device("cpu"))
         return self.task.collate(self.task.encode(self.task.asked(inputs))).to(device)

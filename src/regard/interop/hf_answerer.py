@@ -10,6 +10,7 @@ from regard.interop import hf_bert
 from regard.interop.answer_parity import WINDOWS, AnswerEngine, rebuild_task
 from regard.interop.bert import ANSWERER, ANSWERS, MAY_BE_NONE
 from regard.interop.hf import load_folder
+from regard.layers.inputs import Inputs
 from regard.models import Answerer, AnswererConfig
 from regard.tasks import Answer
 
@@ -20,7 +21,7 @@ def write(task: Answer, model: Answerer, config: AnswererConfig, folder: Path) -
         "architectures": [ANSWERER],
         "classifier_dropout": config.dropout,
         "regard_task": task.config.model_dump(mode="json"),
-        MAY_BE_NONE: task.may_be_none,
+        MAY_BE_NONE: task.answer.may_be_none,
     }
     hf_bert.write(task, model, encoder, folder, ANSWERS, config_json, _card(task), truncates=False)
 
@@ -45,10 +46,11 @@ class _HFAnswerer(nn.Module):
         self.model = model
         self.segments = model.config.type_vocab_size > 1
 
-    def forward(self, tokens_RT: Tensor, lengths_R: Tensor, segments_RT: Tensor) -> tuple[Tensor, Tensor]:
-        beyond_RT = torch.arange(tokens_RT.shape[1]) >= lengths_R[:, None]
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        ids_RT, segments_RT = inputs["ids"], inputs["segments"]
+        beyond_RT = torch.arange(ids_RT.shape[1]) >= inputs["lengths"][:, None]
         type_ids_RT = segments_RT if self.segments else torch.zeros_like(segments_RT)
-        output = self.model(tokens_RT, (~beyond_RT).long(), type_ids_RT)
+        output = self.model(ids_RT, (~beyond_RT).long(), type_ids_RT)
         start_RT, end_RT = (
             scores_RT.masked_fill(beyond_RT, -torch.inf)
             for scores_RT in (output.start_logits, output.end_logits)

@@ -9,7 +9,7 @@ from regard.interop import hf_bert
 from regard.interop.bert import HEADS, TAGGER
 from regard.interop.hf import load_folder
 from regard.interop.parity import Floats, Ints
-from regard.interop.tag_parity import ExportedTagEngine
+from regard.interop.tag_parity import ExportedTagEngine, exported_windows
 from regard.models import Tagger, TaggerConfig
 from regard.tasks import Tag
 from regard.text.tokenizer import Marks
@@ -26,8 +26,8 @@ def write(task: Tag, model: Tagger, config: TaggerConfig, folder: Path) -> None:
     config_json = {
         "architectures": [TAGGER],
         "classifier_dropout": config.dropout,
-        **hf_bert.label_maps(task.names),
-        "regard_task": task.config.model_dump(mode="json") | {"split": task.split},
+        **hf_bert.label_maps(task.labels),
+        "regard_task": task.config.model_dump(mode="json") | {"split": task.words.split},
     }
     hf_bert.write(task, model, encoder, folder, TAG_HEAD, config_json, CARD, truncates=False)
 
@@ -50,8 +50,8 @@ def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
         return scores_RTC
 
     tags = [model.config.id2label[number] for number in range(model.config.num_labels)]
-    max_tokens = model.config.regard_task["max_length"]
-    return ExportedTagEngine(name, tags, None, marks, max_tokens, task.words, word_ids, read)
+    windows = exported_windows(tokenizer.backend_tokenizer, marks, model.config.regard_task["max_length"])
+    return ExportedTagEngine(name, tags, None, windows, task.words, word_ids, read)
 
 
 CARD = """---

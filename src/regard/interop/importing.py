@@ -26,7 +26,6 @@ from regard.tasks import (
     MultilabelConfig,
     Pretrain,
     PretrainConfig,
-    Tag,
     TagConfig,
 )
 from regard.training.checkpoint import fill
@@ -134,7 +133,7 @@ def _task(path: Path, hf_bert: bert.BertFolder, kind: str, config: Any) -> AnyTa
             raise CheckpointError(
                 f"{path}: {bert.MAY_BE_NONE} is {may_be_none!r}, it should be true or false"
             )
-        return Answer(config, hf_bert.tokenizer, may_be_none=may_be_none)
+        return Answer.of_vocabulary(config, hf_bert.tokenizer, may_be_none=may_be_none)
     if kind == "pretrain":
         return Pretrain(config, hf_bert.tokenizer)
     labels = hf_bert.labels
@@ -146,11 +145,8 @@ def _task(path: Path, hf_bert: bert.BertFolder, kind: str, config: Any) -> AnyTa
             "more; use its encoder with model.init_from"
         )
     _require_names(path, hf_bert.content.get("id2label"), labels)
-    if kind == "tag":
-        split: Any = "signs" if config.split == "auto" else config.split
-        return Tag(config, hf_bert.tokenizer, labels, split)
-    classify: Any = TASKS[kind]
-    task: AnyTask = classify.of_vocabulary(config, hf_bert.tokenizer, labels)
+    labelling: Any = TASKS[kind]
+    task: AnyTask = labelling.of_vocabulary(config, hf_bert.tokenizer, labels)
     return task
 
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from regard.attention.tap import tapped
 from regard.errors import RunError
 from regard.interop.parity import Floats, Ints
+from regard.layers.inputs import tokens
 from regard.text.tokenizer import EOS, PAD
 
 OPSET = 18
@@ -27,6 +28,17 @@ LARGE = 1_500_000_000
 SETTINGS = "regard.json"
 MODEL = "model.onnx"
 INPUTS = ("tokens", "lengths", "segments")
+
+
+class TokenReader(nn.Module):
+    """A model whose inputs are arguments, as ONNX wants them, and not named tensors."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Any:
+        return self.model(tokens(tokens_BT, lengths_B, segments_BT))
 
 
 def write_reader(folder: Path, graph: nn.Module, outputs: list[str], *, pairs: bool = False) -> None:

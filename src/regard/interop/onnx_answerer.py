@@ -12,15 +12,16 @@ from torch import Tensor, nn
 
 from regard.interop.answer_parity import AnswerEngine, rebuild_task, window_settings
 from regard.interop.graphs import exportable
-from regard.interop.onnx import SETTINGS, Reader, write_reader
+from regard.interop.onnx import SETTINGS, Reader, TokenReader, write_reader
 from regard.interop.tokens import open_tokenizers, write_tokenizer
+from regard.layers.inputs import Inputs
 from regard.models import Answerer
 from regard.runs.store import write_json
 from regard.tasks import Answer
 
 
 def write(task: Answer, model: Answerer, folder: Path) -> None:
-    write_reader(folder, exportable(model), ["start", "end"], pairs=True)
+    write_reader(folder, TokenReader(exportable(model)), ["start", "end"], pairs=True)
     write_tokenizer(task.tokenizer, folder, None)
     write_json(folder / SETTINGS, window_settings(task))
     (folder / "README.md").write_text(CARD, "utf-8")
@@ -40,8 +41,9 @@ class _ONNXAnswerer(nn.Module):
         super().__init__()
         self.reader = reader
 
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        start_RT, end_RT = map(torch.from_numpy, self.reader(*(tensor.numpy() for tensor in inputs)))
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        arrays = (inputs[name].numpy() for name in ("ids", "lengths", "segments"))
+        start_RT, end_RT = map(torch.from_numpy, self.reader(*arrays))
         return start_RT, end_RT
 
 

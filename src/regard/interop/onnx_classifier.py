@@ -10,34 +10,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from regard.fields.entities import placed
 from regard.files.row import Asked
 from regard.interop.graphs import exportable
 from regard.interop.label_parity import LabelEngine
-from regard.interop.onnx import SETTINGS, Reader, pad, write_reader
+from regard.interop.onnx import SETTINGS, Reader, TokenReader, pad, write_reader
 from regard.interop.parity import Floats
 from regard.interop.tokens import open_tokenizers, write_tokenizer
-from regard.layers.inputs import tokens
 from regard.runs.store import write_json
 from regard.tasks import Classify, ClassifyPair, Multilabel, Relation
 from regard.text.marked import MARKS, read_marked
 from regard.text.tokenizer import Tokenizer
 
 LABELS = "labels.json"
-
-
-class TokenReader(nn.Module):
-    """A classifier whose inputs are arguments, as ONNX wants them, and not named tensors."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor | None = None) -> Tensor:
-        logits_BC: Tensor = self.model(tokens(tokens_BT, lengths_B, segments_BT))
-        return logits_BC
 
 
 def write(task: Classify | Multilabel, model: nn.Module, folder: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.interop.graphs import exportable
-from regard.interop.onnx import Reader, write_reader
+from regard.interop.onnx import Reader, TokenReader, write_reader
 from regard.interop.parity import Floats, Ints
-from regard.interop.tag_parity import CRFScores, ExportedTagEngine
+from regard.interop.tag_parity import CRFScores, ExportedTagEngine, exported_windows
 from regard.interop.tokens import open_tokenizers, write_tokenizer
-from regard.layers.inputs import tokens
+from regard.layers.inputs import Inputs
 from regard.models import Tagger
 from regard.runs.store import write_json
 from regard.tasks import Tag
@@ -25,24 +25,24 @@ TAGS = "tags.json"
 
 
 class _Scores(nn.Module):
-    """tokens_RT, lengths_R → scores_RTC."""
+    """Scores of the tags at every token, scores_RTC."""
 
     def __init__(self, model: Tagger) -> None:
         super().__init__()
         self.encoder, self.output = model.encoder, model.output
 
-    def forward(self, tokens_RT: Tensor, lengths_R: Tensor) -> Tensor:
-        scores_RTC: Tensor = self.output(self.encoder(tokens(tokens_RT, lengths_R)).states_RTD)
+    def forward(self, inputs: Inputs) -> Tensor:
+        scores_RTC: Tensor = self.output(self.encoder(inputs).states_RTD)
         return scores_RTC
 
 
 def write(task: Tag, model: Tagger, folder: Path) -> None:
-    write_reader(folder, exportable(_Scores(model)), ["scores"])
+    write_reader(folder, TokenReader(exportable(_Scores(model))), ["scores"])
     write_tokenizer(task.tokenizer, folder, None)
     marks = task.tokenizer.marks
     settings = {
-        "tags": list(task.names),
-        "split": task.split,
+        "tags": list(task.labels),
+        "split": task.words.split,
         "before": list(marks.begin),
         "after": marks.end,
         "unknown": marks.unknown,
@@ -73,8 +73,8 @@ def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
         return reader(tokens_RT, lengths_R)[0]
 
     marks = Marks(tuple(settings["before"]), settings["after"], settings["unknown"], frozenset())
-    tags, crf, max_tokens = settings["tags"], CRFScores.of(settings["crf"]), settings["most"]
-    return ExportedTagEngine(reader.name, tags, crf, marks, max_tokens, task.words, word_ids, read)
+    windows, crf = exported_windows(tokenizer, marks, settings["most"]), CRFScores.of(settings["crf"])
+    return ExportedTagEngine(reader.name, settings["tags"], crf, windows, task.words, word_ids, read)
 
 
 CARD = """# A tagger for ONNX Runtime, trained and exported with regard

@@ -10,17 +10,19 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import tokenizers
 import torch
 from torch import Tensor
 
-from regard.files.row import rows_of
+from regard.fields.field import Arrays
+from regard.fields.padding import NOWHERE
+from regard.fields.tags import Words, coded_words
+from regard.fields.windows import WordWindows
 from regard.interop.parity import Answer, Floats, Ints, log_softmax
 from regard.models import Tagger
 from regard.tasks import Tag
-from regard.tasks.sentences import Sentence, Sentences
-from regard.text.tokenizer import Marks
-
-UNTAGGED = np.zeros(0, np.int64)
+from regard.tasks.tag import TagBatch
+from regard.text.tokenizer import Marks, Tokenizer
 
 
 class CRFScores(NamedTuple):
@@ -71,7 +73,7 @@ class TagEngine:
         batch, scores_BNC = self._scores(texts)
         best_BN = self.model.best(scores_BNC, batch.keep_BN)
         rows = zip(best_BN, batch.keep_BN, strict=True)
-        return [_answer(self.task.names, best_N[keep_N].tolist()) for best_N, keep_N in rows]
+        return [_answer(self.task.labels, best_N[keep_N].tolist()) for best_N, keep_N in rows]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         batch, scores_BNC = self._scores(texts)
@@ -87,11 +89,11 @@ class TagEngine:
             cost_B: Tensor = self.model.crf(scores_BNC.double(), batch.keep_BN, tags_BN)
         return [[*row, -cost] for row, cost in zip(log_probs, cost_B.tolist(), strict=True)]
 
-    def _scores(self, texts: Sequence[str]) -> tuple[Sentences, Tensor]:
+    def _scores(self, texts: Sequence[str]) -> tuple[TagBatch, Tensor]:
         batch = self.task.collate(self.task.encode(self.task.asked(texts)))
         batch = batch.to(next(self.model.parameters()).device)
         with torch.inference_mode():
-            return batch, self.model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN).float()
+            return batch, self.model.scores(batch.inputs).float()
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,9 @@ class ExportedTagEngine:
     name: str
     tags: Sequence[str]
     crf: CRFScores | None
-    marks: Marks
-    max_tokens: int
-    """Longest input; longer sentences are read in windows."""
-    words: Callable[[str], list[str]]
+    windows: WordWindows
+    """Windows of long sentences, framed with the special tokens of the folder."""
+    words: Words
     """Splits a text into words; the only part that does not come from the folder."""
     word_ids: Callable[[list[str]], list[list[int]]]
     """Token ids of each word."""
@@ -129,18 +130,23 @@ class ExportedTagEngine:
 
     def _scores(self, texts: Sequence[str]) -> list[Floats]:
         """scores_NC of the words of each text."""
-        batch = Sentences.of([self._sentence(text) for text in texts], self.max_tokens, self.marks)
-        scores_RTC = self.read(batch.tokens_RT.numpy(), batch.lengths_R.numpy())
-        scores_BNC = scores_RTC.reshape(-1, scores_RTC.shape[-1])[batch.at_BN.numpy()]
-        rows = zip(scores_BNC, batch.keep_BN.numpy(), strict=True)
-        return [scores_NC[keep_N] for scores_NC, keep_N in rows]
+        arrays = self.windows.collate([self._sentence(text) for text in texts])
+        scores_RTC = self.read(arrays["ids"], arrays["lengths"])
+        places = (row[row != NOWHERE] for row in arrays["places"])
+        return [scores_RTC.reshape(-1, scores_RTC.shape[-1])[places_N] for places_N in places]
 
-    def _sentence(self, text: str) -> Sentence:
-        (row,) = rows_of([text], "text")
-        limit = self.max_tokens // 2
-        words = [ids[:limit] or [self.marks.unknown] for ids in self.word_ids(self.words(text))]
-        tokens = np.array([token for word in words for token in word])
-        return Sentence(row, tokens, np.array([len(word) for word in words]), UNTAGGED)
+    def _sentence(self, text: str) -> Arrays:
+        tokenizer = self.windows.fields[0].tokenizer
+        words = self.words.parse(text, "input").words
+        tokens = coded_words([ids or [tokenizer.marks.unknown] for ids in self.word_ids(words)])
+        return self.windows.assemble([tokens]).arrays
+
+
+def exported_windows(inner: tokenizers.Tokenizer, marks: Marks, max_tokens: int) -> WordWindows:
+    """Rebuild the windows of an exported folder; its tokenizer needs no special tokens of its own."""
+    tokenizer = Tokenizer(inner)
+    tokenizer.marks = marks
+    return Words(learnt=tokenizer).alone(max_tokens)
 
 
 def _answer(names: Sequence[str], tags: Sequence[int]) -> Answer:

@@ -10,9 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.layers.chain import best_path, best_paths, bounded, expected, log_partition, path_score
-
-NO_TAG = -1
-"""The tag of positions that are left out."""
+from regard.layers.inputs import NO_TAG
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,13 @@ from typing import NamedTuple
 from torch import Tensor
 
 Inputs = Mapping[str, Tensor]
-"""By name, padded: `ids` or `pixels`, `lengths`, and for two texts `segments`."""
+"""By name, padded: `ids` or `pixels`, `lengths`; for two texts `segments`; where words are told apart their
+`places` among all states of all rows, −1 where there is no word.
+"""
+
+
+NO_TAG = -1
+"""The tag of words that are left out: padding, and what has no loss."""
 
 
 class Encoded(NamedTuple):

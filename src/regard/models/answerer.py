@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.layers.dropout import Dropout
-from regard.layers.inputs import tokens
+from regard.layers.inputs import Inputs
 from regard.linear import Linear
 from regard.models.encoders import EncodingConfig
 from regard.models.widths import Widths
@@ -41,13 +41,13 @@ class Answerer(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.spans = Linear(encoder.d_out, 2)
 
-    def forward(self, tokens_BT: Tensor, lengths_B: Tensor, segments_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """start_BT and end_BT; −∞ where there is no piece."""
-        states_BTD, _ = self.encoder(tokens(tokens_BT, lengths_B, segments_BT))
-        scores_BT2 = self.spans(self.dropout(states_BTD))
-        beyond_BT = torch.arange(tokens_BT.shape[1], device=tokens_BT.device) >= lengths_B[:, None]
-        start_BT, end_BT = scores_BT2.masked_fill(beyond_BT[..., None], -torch.inf).unbind(-1)
-        return start_BT, end_BT
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """start_RT and end_RT; −∞ where there is no token."""
+        states_RTD, lengths_R = self.encoder(inputs)
+        scores_RT2 = self.spans(self.dropout(states_RTD))
+        beyond_RT = torch.arange(states_RTD.shape[1], device=lengths_R.device) >= lengths_R[:, None]
+        start_RT, end_RT = scores_RT2.masked_fill(beyond_RT[..., None], -torch.inf).unbind(-1)
+        return start_RT, end_RT
 
 
 class Spans(NamedTuple):

@@ -5,7 +5,8 @@ matrix is the embedding's, only its bias is new. It is computed at masked positi
 Next-sentence prediction goes through the pooler, which classifiers fine-tune.
 """
 
-from typing import Literal, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -45,6 +46,13 @@ class BertPretrainingConfig(EncodingConfig):
 
     def build(self, widths: Widths) -> "BertPretraining":
         return BertPretraining(self, widths)
+
+    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+        if self.embeddings == "counted":
+            assert isinstance(model, BertPretraining)
+            documents = cast(Any, examples).documents
+            self.count(model, documents.values, documents.ends)
+        super().initialise(model, examples)
 
     def count(self, model: "BertPretraining", tokens: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
         """Starts embeddings from co-occurrences in documents that end at `ends`; others stay random."""

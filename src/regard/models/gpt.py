@@ -25,6 +25,7 @@ from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.feedforward import Activation
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
+from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
 
 
@@ -40,7 +41,7 @@ PRESETS: dict[str, dict[str, int]] = {
 }
 
 
-class GPTConfig(BlockConfig):
+class GPTConfig(BlockConfig, ModelSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["gpt"] = "gpt"
     init_from: str | None = Field(

@@ -6,23 +6,24 @@ of the CRF (layers/chain.py), of which it is the generative twin; so it is a tag
 log-probabilities.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.config import Config
 from regard.layers.chain import best_path, bounded, expected
 from regard.layers.crf import CRF
 from regard.layers.inputs import Encoded, Inputs
+from regard.models.settings import ModelSettings
 from regard.models.tagger import Tagger, allowed
 from regard.models.widths import Widths
 
 
-class HMMConfig(Config):
+class HMMConfig(ModelSettings):
     kind: Literal["hmm"] = "hmm"
     smoothing: float = Field(
         0.01,
@@ -40,6 +41,11 @@ class HMMConfig(Config):
             Emissions(widths.input["vocab"], n_tags), nn.Identity(), chain, dropout=0
         ).requires_grad_(False)
 
+    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+        """Counts; there is nothing else to learn."""
+        assert isinstance(model, Tagger)
+        self.count(model, (words_and_tags(example.arrays) for example in examples))
+
     def count(self, model: Tagger, sentences: Iterable[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Learns from words and their tags, in one pass."""
         emissions, chain = model.encoder, model.crf
@@ -55,6 +61,12 @@ class HMMConfig(Config):
 
     def __str__(self) -> str:
         return "hidden Markov model"
+
+
+def words_and_tags(arrays: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The first token of each word, and its tag."""
+    ids, n_tokens, tags = (np.asarray(arrays[name], np.int64) for name in ("ids", "word_lengths", "tags"))
+    return ids[np.cumsum(n_tokens) - n_tokens], tags
 
 
 class Emissions(nn.Module):

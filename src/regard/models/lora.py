@@ -25,6 +25,11 @@ def adapt(model: nn.Module, rank: int, above: int = 0) -> None:
             module.adapter = LowRank(module.d_in, module.d_out, rank).to(module.weight)
 
 
+def is_adapted(model: nn.Module) -> bool:
+    """Whether it has adapters."""
+    return any(PART in name for name, _ in model.named_parameters())
+
+
 @torch.no_grad()
 def merged(model: nn.Module) -> dict[str, Tensor]:
     """The state dict of the model without adapters that computes the same."""

@@ -18,7 +18,6 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from regard.attention import Additive, Attention, Dot, General, ScaledDot, Static, padding
-from regard.config import Config
 from regard.layers import heads
 from regard.layers.copying import Copyable, Copying
 from regard.layers.cpu.output_projection import OutputProjection
@@ -27,12 +26,13 @@ from regard.layers.embed import Embed
 from regard.layers.recurrent import CellKind, CellStack, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
+from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
 
 AttentionKind = Literal["none", "dot", "scaled_dot", "general", "additive"]
 
 
-class RNNConfig(Config):
+class RNNConfig(ModelSettings):
     kind: Literal["rnn_seq2seq"] = "rnn_seq2seq"
     cell: CellKind = "gru"
     d_embed: int = Field(256, ge=1)

@@ -13,9 +13,9 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.layers.crf import CRF, NO_TAG, Allowed
+from regard.layers.crf import CRF, Allowed
 from regard.layers.dropout import Dropout
-from regard.layers.inputs import tokens
+from regard.layers.inputs import NO_TAG, Inputs
 from regard.linear import Linear
 from regard.models.encoders import EncoderConfig, EncodingConfig, RNNEncoderConfig
 from regard.models.widths import Widths
@@ -49,20 +49,19 @@ class Tagger(nn.Module):
         super().__init__()
         self.encoder, self.dropout, self.output, self.crf = encoder, Dropout(dropout), output, crf
 
-    def forward(
-        self, tokens_RT: Tensor, lengths_R: Tensor, at_BN: Tensor, keep_BN: Tensor, tags_BN: Tensor
-    ) -> Tensor:
-        """The sum over sentences of −log p of their tags."""
-        scores_BNC = self.scores(tokens_RT, lengths_R, at_BN)
+    def forward(self, inputs: Inputs, tags_BN: Tensor) -> Tensor:
+        """The sum over sentences of −log p of their tags; words without one (NO_TAG) are left out."""
+        scores_BNC, keep_BN = self.scores(inputs), tags_BN != NO_TAG
         if self.crf is not None:
             cost: Tensor = self.crf(scores_BNC, keep_BN, tags_BN).sum()
             return cost
         return F.cross_entropy(scores_BNC[keep_BN], tags_BN[keep_BN], reduction="sum")
 
-    def scores(self, tokens_RT: Tensor, lengths_R: Tensor, at_BN: Tensor) -> Tensor:
-        """scores_BNC of sentences' words, found at these places among all pieces of all windows."""
-        states_RTD, _ = self.encoder(tokens(tokens_RT, lengths_R))
-        scores_BNC: Tensor = self.output(self.dropout(states_RTD.flatten(0, 1)[at_BN]))
+    def scores(self, inputs: Inputs) -> Tensor:
+        """scores_BNC of sentences' words, whose `places` are among all states of all windows."""
+        states_RTD = self.encoder(inputs).states_RTD
+        places_BN = inputs["places"].clamp(min=0)
+        scores_BNC: Tensor = self.output(self.dropout(states_RTD.flatten(0, 1)[places_BN]))
         return scores_BNC
 
     def best(self, scores_BNC: Tensor, keep_BN: Tensor) -> Tensor:

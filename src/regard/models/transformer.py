@@ -21,6 +21,7 @@ from regard.layers.cpu.fused_step import FusedStep, padding_bias
 from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
+from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
 
 
@@ -38,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class TransformerConfig(BlockConfig):
+class TransformerConfig(BlockConfig, ModelSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["transformer"] = "transformer"
     preset: Literal["tiny", "small", "base", "big"] | None = Field(

@@ -25,14 +25,12 @@ from torch import nn
 
 from regard import durable
 from regard.data.cache import Examples
-from regard.data.paired import Paired
 from regard.errors import DataError, RecipeError, RunError
 from regard.files.fingerprint import fingerprints
 from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
 from regard.metrics.resample import Weighable, intervals
-from regard.models import BertPretraining, BertPretrainingConfig, EncodingConfig, HMMConfig, Tagger
-from regard.models.layer_depth import freeze, layer_rates
-from regard.models.lora import adapt, merged
+from regard.models.layer_depth import layer_rates
+from regard.models.lora import is_adapted, merged
 from regard.models.meta import build_meta
 from regard.recipe import Recipe
 from regard.runs import identity
@@ -133,8 +131,8 @@ class Run:
             "weights": event.chosen,
             "seed": recipe.seed,
         }
-        changed = isinstance(recipe.model, EncodingConfig) and recipe.model.lora is not None
-        model = self._whole_model() if training.is_sharded or changed else training.model
+        is_whole = not (training.is_sharded or is_adapted(training.model))
+        model = training.model if is_whole else self._whole_model()
         if training.ranks.first:
             with suppress(OSError):  # a full disk; `regard report` can draw it later
                 write_report(self.folder, model=metrics)
@@ -320,18 +318,7 @@ def assemble(
     model = recipe.model.build(task.widths).to(device)
     if pretrained is not None:
         initialize(model, pretrained)
-    if isinstance(recipe.model, HMMConfig):
-        assert isinstance(model, Tagger)
-        recipe.model.count(model, ((sentence.tokens[sentence.starts], sentence.tags) for sentence in train))
-    if isinstance(recipe.model, BertPretrainingConfig) and recipe.model.embeddings == "counted":
-        assert isinstance(model, BertPretraining)
-        assert isinstance(train, Paired)
-        recipe.model.count(model, train.documents.values, train.documents.ends)
-    if isinstance(recipe.model, EncodingConfig):
-        if recipe.model.freeze is not None:
-            freeze(model, recipe.model.freeze)
-        if recipe.model.lora is not None:
-            adapt(model, recipe.model.lora, above=recipe.model.freeze or 0)
+    recipe.model.initialise(model, train)
     return Training(
         task,
         model,

@@ -7,34 +7,22 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from regard.check.finding import Finding, Severity, about
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.errors import DataError
 from regard.fields.span import answer_places, first_answer
+from regard.fields.windows import BETWEEN, tokens_at
 from regard.files import squad
 from regard.files.columns import Column
 from regard.files.row import Row
 from regard.init.columns import Columns, Picked, longest_text, texts
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
-from regard.tasks.prediction import Answer
-from regard.tasks.questions import BETWEEN, piece_places
 from regard.tasks.task_data import Lengths, TaskData
 
 FAR_LONGER = 2
 """Times that a context is longer than what answers from it, on average."""
-
-
-class Answered(Answer):
-    start: int | None = Field(
-        description="character of the context it begins with, counted from 0; null without an answer"
-    )
-    end: int | None = Field(description="character before which it ends")
-    probability: float = Field(description="of its beginning times that of its end, in its window")
-    windows: int = Field(description="parts in which the context was read")
-    input_cut: bool = Field(False, description="the question was too long; its beginning was read")
 
 
 def _roles(columns: Columns) -> tuple[Column, Column, Column] | None:
@@ -139,7 +127,7 @@ def _inside_pieces(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
     for row in rows:
         places = answer_places(row) if _is_found(row) else None
         offsets = encode(row.cells["context"]).offsets if places else ()
-        pieces = piece_places(offsets, places[0]) if places else None
+        pieces = tokens_at(offsets, places[0]) if places else None
         if places and pieces and (offsets[pieces[0]][0], offsets[pieces[1]][1]) != places[0]:
             inside.append(row)
     share = f"({len(inside) / max(1, len(rows)):.1%})"

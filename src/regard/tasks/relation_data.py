@@ -16,7 +16,7 @@ from regard.init.columns import Columns, Picked, labels
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks.prediction import Answer
-from regard.tasks.tag_data import Span
+from regard.tasks.tag import Span
 from regard.tasks.task_data import TaskData
 from regard.text.marked import MARKS, has_marks, read_marked
 

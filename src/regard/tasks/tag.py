@@ -1,9 +1,8 @@
 """tag: a tag for every word. Where tags mark spans (BIO, BIOES, BMES), the spans are the answer."""
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,36 +11,31 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
-from regard.data.cache import Arrays
+from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.decode import untold
-from regard.errors import CheckpointError, DataError, RecipeError, did_you_mean, quoted, shown
-from regard.fields.axis import Axis, ended
+from regard.errors import DataError, RecipeError, did_you_mean, shown
+from regard.fields.axis import Axis
+from regard.fields.field import Coded
 from regard.fields.label import refuse_texts
-from regard.fields.tags import Tags, Words, words_of
-from regard.files.conll import INSIDE_A_WORD
-from regard.files.lines import UNDECODED
+from regard.fields.padding import NOWHERE, padded
+from regard.fields.tags import CUTS, Illegal, Sentence, Split, Tags, Words, words_of
 from regard.files.read import word_where
 from regard.files.row import Row, text_of
+from regard.layers.inputs import NO_TAG, Inputs
 from regard.metrics.metric import Metric
+from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.spans import by_kind, span_counts, span_scores
 from regard.models.tagger import Tagger
 from regard.models.widths import Widths
-from regard.tasks.sentences import Sentence, Sentences
+from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.tag_data import TAG
-from regard.tasks.tag_data import Tagged as TaggedAnswer
-from regard.tasks.tagged import Tagged, TagTally
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
 from regard.tasks.task_data import TaskData
 from regard.text import tags
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-from regard.text.unicode import JOINERS, MARK, outline
 
-Split = Literal["auto", "characters", "signs", "spaces"]
-CUTS = {
-    "characters": re.compile(r"\S"),
-    "signs": re.compile(rf"[^\w\s{MARK}{JOINERS}]{MARK}*|[\w{MARK}]+(?:['’{JOINERS}-][\w{MARK}]+)*"),
-    "spaces": re.compile(rf"[\S{INSIDE_A_WORD}]+"),
-}
 MOST_TAGS = 1000
 
 
@@ -56,7 +50,7 @@ class TagConfig(TaskSettings):
         "apostrophes and hyphens inside them (signs); at spaces only; auto: characters if all words of the "
         "training data are, else signs",
     )
-    illegal: Literal["refuse", "skip", "mend"] = Field(
+    illegal: Illegal = Field(
         "refuse",
         description="sentences whose tags their scheme forbids; skip leaves them out of training; mend "
         "begins a span where its first word stands, as conlleval reads it: IOB1 becomes BIO",
@@ -64,34 +58,137 @@ class TagConfig(TaskSettings):
     max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The unfitted field that is read, by role."""
+        return {"text": Words(self.tokenizer, split=self.split)}
+
+    @property
+    def tags(self) -> Tags:
+        return Tags(illegal=self.illegal)
+
+    @property
     def unfitted(self) -> Fields:
-        return {"text": Words(), "tags": Tags()}
+        return self.given | {"tags": self.tags}
+
+
+@dataclass(frozen=True)
+class TagBatch:
+    inputs: Inputs
+    tags_BN: Tensor
+    """NO_TAG where there is no word, and where tags are unknown or illegal and so have no loss."""
+    examples: tuple[Example, ...]
+
+    @property
+    def keep_BN(self) -> Tensor:
+        return self.inputs["places"] != NOWHERE
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"words": int((self.tags_BN != NO_TAG).sum())}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(self, inputs=moved(self.inputs, device), tags_BN=self.tags_BN.to(device))
+
+
+class Span(BaseModel):
+    text: str
+    kind: str
+    start: int = Field(description="character of the text it begins with, counted from 0")
+    end: int = Field(description="character before which it ends")
+
+
+class Tagged(Prediction):
+    """`text` is the words with their tags; `input_cut` tells that of a word only the beginning was read."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    probabilities: tuple[Rounded, ...] = Field(description="of each word's tag, whatever the others are")
+    spans: tuple[Span, ...] | None = Field(
+        None, description="what the tags mark; absent where they mark nothing"
+    )
+    places: tuple[tuple[int, int], ...] = Field(exclude=True)
+    """The characters of each word."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: value for name, value in super().to_json().items() if value is not None}
+
+
+@dataclass(frozen=True)
+class TagTally(Columns):
+    marks_spans: bool
+    predicted: list[tuple[str, ...]] = field(default_factory=list)
+    gold: list[tuple[str, ...]] = field(default_factory=list)
+
+    @property
+    def truth(self) -> list[tuple[str, ...]]:
+        return self.gold
+
+    @cached_property
+    def _words_N2(self) -> Floats:
+        """Words with the right tag, and words, of every sentence."""
+        pairs = zip(self.predicted, self.gold, strict=True)
+        right = [sum(map(str.__eq__, tags, wanted)) for tags, wanted in pairs]
+        return np.array([right, list(map(len, self.gold))], np.float64).T
+
+    @cached_property
+    def _spans_N3(self) -> Floats:
+        return span_counts(self.predicted, self.gold)
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        right_R, words_R = (weights_RN @ self._words_N2).T
+        scores = span_scores(weights_RN @ self._spans_N3) if self.marks_spans else {}
+        scores |= {"accuracy": right_R / np.maximum(words_R, 1)}
+        return {name: 100 * value for name, value in scores.items()}
+
+    def metrics(self) -> dict[str, float]:
+        return unweighted(self)
+
+    def signatures(self) -> dict[str, str]:
+        return {"f1": "spans right in place and kind, over all sentences"} if self.marks_spans else {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """Precision, recall and F1 of every kind of span, or of every tag where tags mark none."""
+        kinds = by_kind(self.predicted, self.gold, marks_spans=self.marks_spans)
+        return {
+            kind: {name: value if name == "n" else 100 * value for name, value in scores.items()}
+            for kind, scores in kinds.items()
+        }
 
 
 class Tag(Task):
     kind: ClassVar[str] = "tag"
     data: ClassVar[TaskData] = TAG
     says: ClassVar[str] = "Texts in, words with their tags and the spans these mark out."
-    prediction: ClassVar[type[BaseModel]] = TaggedAnswer
+    prediction: ClassVar[type[BaseModel]] = Tagged
     cut: ClassVar[str] = "of a word only the beginning was read"
     settings: ClassVar[type[Any]] = TagConfig
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     called: ClassVar[str] = "a tagger"
     unusable: ClassVar[str] = "empty or illegally tagged"
+    config: TagConfig
 
-    def __init__(self, config: TagConfig, tokenizer: Tokenizer, names: Sequence[str], split: Split) -> None:
-        self.config, self.tokenizer, self.names, self.split = config, tokenizer, tuple(names), split
-        self.index = {name: n for n, name in enumerate(self.names)}
-        self.scheme = tags.scheme(self.names)
-        self.widths = Widths({"vocab": len(tokenizer)}, {"tags": [*self.names]})
+    def __init__(self, config: TagConfig, words: Words, tags: Tags) -> None:
+        """Takes the fitted fields."""
+        self.config, self.words, self.tags = config, words, tags
+        self.given = {"text": words}
+        self.input = words.alone(config.max_length)
+        self.widths = Widths(self.input.width, tags.width)
 
     @property
     def metric(self) -> Metric:
-        return Metric("accuracy" if self.scheme is None else "f1")
+        return Metric("accuracy" if self.tags.scheme is None else "f1")
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.names
+        return self.tags.names
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.words.tokenizer
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {"text": self.tokenizer}
 
     @classmethod
     def fit(cls, config: TagConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
@@ -101,9 +198,9 @@ class Tag(Task):
         def texts() -> Iterator[str]:
             nonlocal characters
             for row in rows:
-                words, own = words_and_tags(row)
-                refuse_texts(own, row.where, "tags")
-                names.update(own)
+                words, row_tags = words_and_tags(row)
+                refuse_texts(row_tags, row.where, "tags")
+                names.update(row_tags)
                 characters = characters and all(len(word) == 1 for word in words)
                 if len(names) > MOST_TAGS:
                     raise DataError(
@@ -113,16 +210,20 @@ class Tag(Task):
                 yield text_of(row.cells["text"])
 
         learnt_from = sampled(texts())
-        names = tags.completed(names) if config.illegal == "mend" else names
-        if len(names) < 2:
-            found = f"only one tag ({', '.join(names)})" if names else "no tags"
-            raise DataError(f"the training data have {found}; a tagger needs at least two")
-        split = config.split if config.split != "auto" else "characters" if characters else "signs"
-        return cls(config, tokenizer or Tokenizer.train(config.tokenizer, learnt_from), sorted(names), split)
+        fitted = config.tags.fit(names)
+        if len(fitted.names) < 2:
+            held = f"only one tag ({', '.join(names)})" if names else "no tags"
+            raise DataError(f"the training data have {held}; a tagger needs at least two")
+        split: Split = config.split if config.split != "auto" else "characters" if characters else "signs"
+        words = replace(config.given["text"], split=split).fit(learnt_from, tokenizer)
+        return cls(config, words, fitted)
 
-    @property
-    def tokenizers(self) -> dict[str, Tokenizer]:
-        return {"text": self.tokenizer}
+    @classmethod
+    def of_vocabulary(cls, config: TagConfig, tokenizer: Tokenizer, labels: Sequence[str]) -> Self:
+        """The task with a vocabulary and tags that were learnt elsewhere."""
+        split: Split = "signs" if config.split == "auto" else config.split
+        words = replace(config.given["text"], learnt=tokenizer, split=split)
+        return cls(config, words, replace(config.tags, names=tuple(labels)))
 
     def searching(self, *, split: str | None = None, **changes: Any) -> Self:
         """A tagger does not search, but it may be told how to cut texts into words."""
@@ -130,193 +231,159 @@ class Tag(Task):
             raise RecipeError(f"{next(iter(changes))}: a tagger has no such setting; it has split")
         if not isinstance(split, str) or split not in CUTS:
             raise RecipeError(f"split: unknown {shown(split)}{did_you_mean(shown(split), CUTS)}")
-        return type(self)(self.config, self.tokenizer, self.names, split)  # type: ignore[arg-type]
+        return type(self)(self.config, replace(self.words, split=split), self.tags)  # type: ignore[arg-type]
 
     def save(self, folder: Path) -> None:
-        self.tokenizer.save(folder / "tokenizer.json")
-        known = {"split": self.split, "tags": [*self.names]}
-        (folder / "tags.json").write_text(json.dumps(known, ensure_ascii=False, indent=1), "utf-8")
+        self.words.save(folder)
+        self.tags.save(folder)
 
     @classmethod
     def load(cls, config: TagConfig, folder: Path) -> Self:
-        path = folder / "tags.json"
-        try:
-            known = json.loads(path.read_text("utf-8"))
-            names, split = known["tags"], known["split"]
-        except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path}: the tags cannot be read ({error})") from error
-        if not (
-            isinstance(names, list)
-            and all(isinstance(name, str) and name and not UNDECODED.search(name) for name in names)
-            and len(set(names)) == len(names) > 1
-            and split in list(CUTS)
-        ):
-            raise CheckpointError(
-                f"{path}: should hold at least two tags, all different, and how texts are split"
-            )
-        return cls(config, Tokenizer.load(folder / "tokenizer.json"), names, split)
+        return cls(config, config.given["text"].load(folder), config.tags.load(folder))
 
-    def encode(self, rows: Sequence[Row]) -> list[Sentence]:
-        sentences = [self._words(row) for row in rows]
-        pieces = iter(self.tokenizer.ids([word for words, _ in sentences for word in words]))
+    def sentence(self, row: Row) -> Sentence:
+        """The words of a row; where it has tags too, they are those that it was cut into for these."""
+        cell = row.cells["text"]
+        value: Sentence = self.words.parse(words_of(cell) if "tags" in row.cells else cell, row.where)
+        return value
+
+    def encode(self, rows: Sequence[Row]) -> list[Example]:
+        targets = list(map(self._target, rows))  # first, as it refuses rows whose words and tags differ
+        parts = self.words.encode(list(map(self.sentence, rows)))
+        read = [self.input.assemble([part]) for part in parts]
         return [
-            self._sentence(row, [next(pieces) or [self.tokenizer.marks.unknown] for _ in words], own)
-            for row, (words, own) in zip(rows, sentences, strict=True)
+            Example(row, {**coded.arrays, **target}, coded.notes)
+            for row, coded, target in zip(rows, read, targets, strict=True)
         ]
 
-    def _words(self, row: Row) -> tuple[list[str], list[str]]:
-        text = row.cells["text"]
+    def _target(self, row: Row) -> dict[str, Any]:
+        """The arrays of the row's tags; none when they are unknown."""
         if "tags" not in row.cells:
-            return (text if isinstance(text, list) else self.words(text)), []
-        words, own = words_and_tags(row)
-        for place, tag in enumerate(own):
-            if tag not in self.index:
-                where, near = word_where(row, place), did_you_mean(tag, self.names)
-                raise DataError(f"{where}: tag {quoted(tag)} does not occur in the training data{near}")
-        if self.config.illegal == "refuse" and (fault := self._fault(own)) is not None:
-            raise _illegal(str(self.scheme), row, own, fault)
-        mends = self.config.illegal == "mend" and self.scheme is not None
-        return words, tags.mended(str(self.scheme), own) if mends else own
+            return {}
+        _, names = words_and_tags(row)
+        if (fault := self.tags.fault(names)) is not None:
+            place, message = fault
+            raise DataError(f"{word_where(row, place)}: {message}")
+        (coded,) = self.tags.encode([names])
+        return dict(coded.arrays)
 
-    def words(self, text: str) -> list[str]:
-        """Of a text without tags."""
-        return [text[start:end] for start, end in self._places(text)]
+    def usable(self, example: Example) -> bool:
+        return self.usable_input(example) and bool(example.arrays["legal"][0])
 
-    def _fault(self, own: Sequence[str]) -> int | None:
-        return None if self.scheme is None else tags.first_fault(self.scheme, own)
+    def usable_input(self, example: Example) -> bool:
+        return not self.input.is_empty(example.arrays)
 
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        shown = outline(text) if self.split == "signs" else text
-        return [match.span() for match in CUTS[self.split].finditer(shown)]
+    def size(self, example: Example) -> tuple[int]:
+        return (self.input.size(example.arrays),)
 
-    def _sentence(self, row: Row, pieces: list[list[int]], own: Sequence[str]) -> Sentence:
-        most = self.config.max_length // 2
-        kept = [word[:most] for word in pieces]
-        return Sentence(
-            row,
-            np.array([piece for word in kept for piece in word], np.int64),
-            np.array([len(word) for word in kept], np.int64),
-            np.array([self.index[tag] for tag in own], np.int64),
-            cut=any(len(word) > most for word in pieces),
-            illegal=self._fault(own) is not None,
-        )
+    def collate(self, examples: Sequence[Example]) -> TagBatch:
+        inputs = tensors(self.input.collate([example.arrays for example in examples]))
+        tags_BN = padded([_learnt(example) for example in examples], NO_TAG, least=inputs["places"].shape[1])
+        return TagBatch(inputs, torch.from_numpy(tags_BN), tuple(examples))
 
-    def usable(self, example: Sentence) -> bool:
-        return self.usable_input(example) and not example.illegal
-
-    def usable_input(self, example: Sentence) -> bool:
-        return len(example.tokens) > 0
-
-    def size(self, example: Sentence) -> tuple[int]:
-        return (len(example.tokens) + len(self.tokenizer.framed(())),)
-
-    def keep(self, example: Sentence) -> Arrays:
-        return {"tokens": example.tokens, "n_pieces": example.n_pieces, "tags": example.tags}
-
-    def revive(self, row: Row, kept: Arrays) -> Sentence:
-        tokens, n_pieces, own = (kept[name].astype(np.int64) for name in ("tokens", "n_pieces", "tags"))
-        return Sentence(row, tokens, n_pieces, own)
-
-    def collate(self, examples: Sequence[Sentence]) -> Sentences:
-        return Sentences.of(examples, self.config.max_length, self.tokenizer.marks)
-
-    def loss(self, model: nn.Module, batch: Sentences) -> Loss:
-        cost = model(batch.tokens_RT, batch.lengths_R, batch.at_BN, batch.legal_BN, batch.tags_BN)
+    def loss(self, model: nn.Module, batch: TagBatch) -> Loss:
+        cost = model(batch.inputs, batch.tags_BN)
         return Loss({"words": Part(cost)}, shown={"words": cost.detach()})
 
-    def measure(self, model: nn.Module, batch: Sentences, *, thorough: bool) -> TagTally:
+    def measure(self, model: nn.Module, batch: TagBatch, *, thorough: bool) -> TagTally:
         return self.tally(batch.examples, [answer.tags for answer in self.predict(model, batch)])
 
-    def tally(self, examples: Sequence[Sentence], answers: Sequence[Any]) -> TagTally:
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> TagTally:
         """The tally of tuples of tags, one for each word."""
-        gold = [tuple(self.names[tag] for tag in example.tags) for example in examples]
-        return TagTally(self.scheme is not None, [*answers], gold)
+        gold = [tuple(self.labels[tag] for tag in example.arrays["tags"]) for example in examples]
+        return TagTally(self.tags.scheme is not None, [*answers], gold)
 
-    def predict(self, model: nn.Module, batch: Sentences, tell: Tell = untold) -> list[Tagged]:
+    def predict(self, model: nn.Module, batch: TagBatch, tell: Tell = untold) -> list[Tagged]:
         assert isinstance(model, Tagger)
+        keep_BN = batch.keep_BN
         with torch.inference_mode():
-            scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
-            best_BN = model.best(scores_BNC, batch.keep_BN)
-            likely_BNC = model.marginals(scores_BNC, batch.keep_BN)
+            scores_BNC = model.scores(batch.inputs)
+            best_BN = model.best(scores_BNC, keep_BN)
+            likely_BNC = model.marginals(scores_BNC, keep_BN)
         answers = []
-        for row, (example, keep_N) in enumerate(zip(batch.examples, batch.keep_BN, strict=True)):
+        for row, (example, keep_N) in enumerate(zip(batch.examples, keep_BN, strict=True)):
             best_N = best_BN[row, keep_N]
             likely_N = likely_BNC[row, keep_N].gather(1, best_N[:, None]).squeeze(1)
             answers.append(self._tagged(example, best_N.tolist(), likely_N.tolist()))
             tell(row, answers[-1])
         return answers
 
-    def _tagged(self, example: Sentence, best: list[int], likely: list[float]) -> Tagged:
-        cell = example.row.cells["text"]
-        text, is_cut = text_of(cell), isinstance(cell, list) or "tags" in example.row.cells
-        cut = _between_spaces(text) if is_cut else self._places(text)
-        names = tuple(self.names[tag] for tag in best)
-        return Tagged(text, tuple(cut), names, tuple(likely), self.scheme is not None, example.cut)
+    def _tagged(self, example: Example, best: list[int], likely: list[float]) -> Tagged:
+        sentence = self.sentence(example.row)
+        names = [self.labels[tag] for tag in best]
+        return Tagged(
+            text=" ".join(f"{word}/{tag}" for word, tag in zip(sentence.words, names, strict=True)),
+            words=sentence.words,
+            tags=names,
+            probabilities=likely,
+            spans=None if self.tags.scheme is None else tuple(_marked_spans(sentence, names)),
+            places=sentence.places,
+            input_cut=bool(example.notes.get("cut", False)),
+        )
 
-    def force(self, example: Sentence, prediction: Tagged) -> Sentences:
+    def force(self, example: Example, prediction: Tagged) -> TagBatch:
         """Of a long sentence its first window, as that is what a picture shows."""
-        own = np.array([self.index[tag] for tag in prediction.tags], np.int64)
-        return self.collate([replace(example, tags=own).first_window(self.config.max_length)])
+        arrays = self.input.first_window(example.arrays)
+        names = prediction.tags[: len(arrays["word_lengths"])]
+        target = {"tags": np.array([self.tags.index[name] for name in names]), "legal": np.array([True])}
+        return self.collate([replace(example, arrays={**arrays, **target})])
 
-    def replay(self, model: nn.Module, batch: Sentences) -> Tensor:
+    def replay(self, model: nn.Module, batch: TagBatch) -> Tensor:
         """The log-probability of each word's tag, whatever the others are."""
-        told_BN = self._marginals(model, batch).gather(2, batch.tags_BN[..., None]).squeeze(2)
-        return told_BN.clamp(min=torch.finfo(told_BN.dtype).tiny).log()
+        likely_BN = self._marginals(model, batch).gather(2, batch.tags_BN[..., None]).squeeze(2)
+        return likely_BN.clamp(min=torch.finfo(likely_BN.dtype).tiny).log()
 
-    def _marginals(self, model: nn.Module, batch: Sentences) -> Tensor:
+    def _marginals(self, model: nn.Module, batch: TagBatch) -> Tensor:
         assert isinstance(model, Tagger)
-        scores_BNC = model.scores(batch.tokens_RT, batch.lengths_R, batch.at_BN)
-        return model.marginals(scores_BNC, batch.keep_BN)
+        return model.marginals(model.scores(batch.inputs), batch.keep_BN)
 
-    def leave_out(self, batch: Sentences, axis: Axis, pieces: Sequence[int]) -> Sentences:
-        return batch.unknowing(pieces, self.tokenizer.marks)
+    def leave_out(self, batch: TagBatch, axis: Axis, units: Sequence[int]) -> TagBatch:
+        n, device = len(units), batch.tags_BN.device
+        arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
+        blanked = tensors(self.input.without(arrays, axis, units, "blank"))
+        return TagBatch(moved(blanked, device), batch.tags_BN.expand(n, -1), batch.examples * n)
 
-    def axes(self, example: Sentence, prediction: Tagged) -> Axes:
-        shown = example.first_window(self.config.max_length)
-        read = list(zip(prediction.words, prediction.tags, shown.n_pieces, strict=False))
-        pieces = [piece for word, _, n in read for piece in self.tokenizer.words(word, n) or (word,)]
-        marks = self.tokenizer.pieces(self.tokenizer.framed(()))
+    def axes(self, example: Example, prediction: Tagged) -> Axes:
+        arrays = self.input.first_window(example.arrays)
+        read = list(zip(prediction.words, prediction.tags, arrays["word_lengths"], strict=False))
         by_name = {
-            "text": ended("text", (*marks[:-1], *pieces, marks[-1])),
+            "text": self.input.axis([self.sentence(example.row)], Coded(arrays)),
             "answer": Axis("words", tuple(f"{word}/{tag}" for word, tag, _ in read), unit="word"),
-            "tags": Axis("tags", self.names, unit="tag"),
-            "before": Axis("tag before", self.names, unit="tag"),
+            "tags": Axis("tags", self.labels, unit="tag"),
+            "before": Axis("tag before", self.labels, unit="tag"),
         }
         return Axes(by_name, left_out="text", answer="answer", site=word_to_word)
 
-    def pictures(self, model: nn.Module, batch: Sentences) -> list[Picture]:
+    def pictures(self, model: nn.Module, batch: TagBatch) -> list[Picture]:
         assert isinstance(model, Tagger)
         marginals = "probability: word → each tag"
-        found = [Picture("marginals", marginals, self._marginals(model, batch)[0], "answer", "tags")]
+        pictures = [Picture("marginals", marginals, self._marginals(model, batch)[0], "answer", "tags")]
         steps_CC = model.transitions()
         if steps_CC is not None:
-            found.append(Picture("transitions", "learnt: tag before → tag", steps_CC, "before", "tags"))
-        return found
+            pictures.append(Picture("transitions", "learnt: tag before → tag", steps_CC, "before", "tags"))
+        return pictures
 
 
 def words_and_tags(row: Row) -> tuple[list[str], list[str]]:
-    """Of a row with tags; an empty one has neither."""
-    words, own = (words_of(row.cells[role]) for role in ("text", "tags"))
-    if len(words) != len(own):
+    """The words of a row and a tag for each; an empty one has neither."""
+    words, names = (words_of(row.cells[role]) for role in ("text", "tags"))
+    if len(words) != len(names):
         raise DataError(
-            f"{row.where}: {len(words)} words but {len(own)} tags; every word needs one, "
+            f"{row.where}: {len(words)} words but {len(names)} tags; every word needs one, "
             "with one space between words and between tags"
         )
-    if not all(words) or not all(own):
+    if not all(words) or not all(names):
         raise DataError(f"{row.where}: a word or a tag is missing between two spaces; leave one of these out")
-    return words, own
+    return words, names
 
 
-def _illegal(scheme: str, row: Row, own: Sequence[str], fault: int) -> DataError:
-    before = own[fault - 1] if fault else "the beginning"
-    after = own[fault] if fault < len(own) else "the end of the sentence"
-    return DataError(
-        f"{word_where(row, min(fault, len(own) - 1))}: {after} cannot stand after {before} in {scheme} tags; "
-        "mend them (task.illegal=mend reads them as conlleval does), or leave the sentence out "
-        "(task.illegal=skip)"
-    )
+def _learnt(example: Example) -> Any:
+    """The tags that are learnt from an example: none where they are unknown or illegal."""
+    tags_N = example.arrays.get("tags", ())
+    return tags_N if len(tags_N) and example.arrays["legal"][0] else np.zeros(0, np.int64)
 
 
-def _between_spaces(text: str) -> list[tuple[int, int]]:
-    """The words of a row that has tags."""
-    return [match.span() for match in re.finditer("[^ ]+", text)]
+def _marked_spans(sentence: Sentence, names: Sequence[str]) -> Iterator[Span]:
+    for first, end, kind in tags.spans(names):
+        start, stop = sentence.places[first][0], sentence.places[end - 1][1]
+        yield Span(text=sentence.text[start:stop], kind=kind, start=start, end=stop)

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise, product
 from typing import Any
 
-from pydantic import Field
-
 from regard.check.finding import SHOWN, Finding, Place, Severity, about
 from regard.check.labels import FEW
 from regard.check.rows import Splits, duplicated, empty, shared
@@ -18,27 +16,12 @@ from regard.files.row import Row
 from regard.init.columns import Columns, Picked
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
-from regard.tasks.prediction import Answer
 from regard.tasks.task_data import TaskData
 from regard.text import tags
 
 MOST_LISTED = 12
 SEVERITY: dict[str, Severity] = {"refuse": "error", "skip": "warning", "mend": "note"}
 """Of tags that their scheme forbids."""
-
-
-class Span(Answer):
-    kind: str
-    start: int = Field(description="character of the text it begins with, counted from 0")
-    end: int = Field(description="character before which it ends")
-
-
-class Tagged(Answer):
-    words: list[str]
-    tags: list[str]
-    probabilities: list[float] = Field(description="of each word's tag, whatever the others are")
-    spans: list[Span] | None = Field(None, description="what the tags mark; absent where they mark nothing")
-    input_cut: bool = Field(False, description="a word was too long; its beginning was read")
 
 
 def _aligned(columns: Columns) -> tuple[Column, Column] | None:
@@ -201,7 +184,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
 def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Word by word, as a tagger reads them."""
     sentences = [words_of(row.cells[role]) or [""] for row in rows]
-    found = iter(task.tokenizers[role].ids([word for words in sentences for word in words]))
+    found = iter(task.tokenizer.ids([word for words in sentences for word in words]))
     return [[piece for _ in words for piece in next(found)] for words in sentences]
 
 

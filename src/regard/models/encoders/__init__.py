@@ -1,16 +1,21 @@
 """One file = one encoder. ENCODERS is the table a recipe chooses from."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
+from torch import nn
 
-from regard.config import Choice, Config
+from regard.config import Choice
 from regard.models.encoders.bert import Bert, BertConfig
 from regard.models.encoders.encoder import EncoderSettings
 from regard.models.encoders.rnn import RNNEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.words import WordsEncoderConfig
+from regard.models.layer_depth import freeze
+from regard.models.lora import adapt
+from regard.models.settings import ModelSettings
 
 ENCODERS: dict[str, type[EncoderSettings]] = {
     "transformer": TransformerEncoderConfig,
@@ -21,7 +26,7 @@ ENCODERS: dict[str, type[EncoderSettings]] = {
 EncoderConfig = Annotated[EncoderSettings, Choice(ENCODERS)]
 
 
-class EncodingConfig(Config):
+class EncodingConfig(ModelSettings):
     """A model with an encoder, which may begin as one that was trained before."""
 
     init_from: str | None = Field(
@@ -42,6 +47,12 @@ class EncodingConfig(Config):
         """That lie one above the other with a height each, if the encoder is made of such."""
         encoder = self.encoder
         return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
+
+    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+        if self.freeze is not None:
+            freeze(model, self.freeze)
+        if self.lora is not None:
+            adapt(model, self.lora, above=self.freeze or 0)
 
     @property
     def origin(self) -> str:

@@ -1,0 +1,16 @@
+"""What the configuration of every model can do beside building it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+
+from regard.config import Config
+
+
+class ModelSettings(Config):
+    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+        """Makes a new model ready to learn from these examples, after pretrained weights are in place.
+
+        What can be counted is counted here, and what shall not learn is frozen.
+        """
