@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "explain": "tasks.task fields.axis files.row text decode.tree attention.tap errors",
     # what joins them
     "recipe": "fields models tasks training.config files text data config errors",
-    "runs.store": "models tasks training.checkpoint text durable errors __version__",
+    "runs.store": "baselines models tasks training.checkpoint text durable errors __version__",
     "runs": "recipe models tasks interop.pretrained baselines metrics training files text data durable errors"
     " __version__",
     "interop": "fields runs.store recipe models layers attention tasks decode files text data durable"
@@ -63,8 +63,8 @@ MAY_IMPORT = {
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode tasks files explain text config errors __version__",
-    "cli": "regard api runs check init interop serve recipe tasks metrics.resample fields files text"
-    " data durable errors __version__ training explain attention.position",
+    "cli": "regard api runs baselines check init interop serve recipe tasks metrics.resample fields files"
+    " text data durable errors __version__ training explain attention.position",
     "__main__": "cli",
 }
 ONLY_TORCH = {"linear", "attention"}

@@ -51,6 +51,8 @@ class Evaluation:
     """Scores of each kind of answer, where the task has kinds: spans of a tagger, or its tags."""
     tally: Tally = field(repr=False)
     """What every example contributed, in the order of the rows."""
+    examples: Sequence[Any] = field(repr=False, default=())
+    """The encoded rows."""
 
     @cached_property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -189,7 +191,7 @@ class Trained:
         rows = task_rows(self.task_config, files, roles, encoding=encoding)
         examples = scored(task, rows, ", ".join(files))
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
-        return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally)
+        return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally, examples)
 
     def explain(self, text: Asked, answer: Any = None, **decode: Any) -> Explanation:
         """What the model attended to while it answered, and how far that may be trusted.

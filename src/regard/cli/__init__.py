@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from regard import __version__
 from regard.cli import console
+from regard.cli.baseline import baseline
 from regard.cli.beams import beams
 from regard.cli.check import check
 from regard.cli.demo import demo
@@ -65,6 +66,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "init": init,
     "check": check,
+    "baseline": baseline,
     "train": train,
     "eval": evaluate,
     "predict": predict,

@@ -8,12 +8,14 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Columns, Others, Run, columns, files_and_settings
+from regard.cli.baseline import show
 from regard.cli.compare import SURE, compare, refuse_strangers, told
-from regard.errors import RunError
+from regard.errors import DataError, RunError
 from regard.text.plain import printable
 
 if TYPE_CHECKING:
     from regard import Evaluation, Trained
+    from regard.baselines.standing import Standing
 
 
 def evaluate(
@@ -28,6 +30,9 @@ def evaluate(
     ] = None,
     where: Columns = None,
     others: Others = None,
+    with_baselines: Annotated[
+        bool, typer.Option("--baselines/--no-baselines", help="Also score simple methods on the same rows.")
+    ] = True,
     json: AsJson = False,
 ) -> None:
     """Score a model on data with known answers, or compare two."""
@@ -35,6 +40,7 @@ def evaluate(
 
     given, search = files_and_settings(arguments or ())
     rival, files = _rival_and_files(run, given)
+    as_trained = not (files or search or others)
     models = {str(run): regard.load(run, *(others or ()))}
     if rival is not None:
         models[str(rival)] = regard.load(rival)
@@ -46,10 +52,41 @@ def evaluate(
             found[name] = trained.evaluate(files, columns(where), tick=tick, **search)
     if rival is not None:
         compare(files, found, as_json=json)
-    elif json:
-        console.write_json({"files": files} | told(found[str(run)]))
+        return
+    trained, scored = models[str(run)], found[str(run)]
+    baselines = _baselines(run, trained, scored, files, as_trained=as_trained) if with_baselines else None
+    if json:
+        beside = {"baselines": baselines.model_dump(mode="json")} if baselines else {}
+        console.write_json({"files": files} | told(scored) | beside)
     else:
-        _show(files, found[str(run)])
+        _show(files, scored)
+        if baselines:
+            show(baselines)
+
+
+def _baselines(
+    run: Path, trained: "Trained", scored: "Evaluation", files: list[str], *, as_trained: bool
+) -> "Standing | None":
+    """What simple methods score on the same rows, as training has measured it or anew; a folder without a
+    recipe does not say what to learn from.
+    """
+    from regard.baselines.standing import Standing
+    from regard.recipe import Recipe
+    from regard.runs.baselines import of_corpus, suitable
+    from regard.runs.corpus import Corpus
+
+    measured = Standing.model_validate(trained.metrics.get("baselines", {}))
+    if as_trained and measured.split == "test":
+        return measured
+    if trained.data is None or not suitable(trained.task):
+        return None
+    recipe = Recipe.read(run / "recipe.json")
+    with console.ERR.status("measuring the baselines …"):
+        try:
+            found = of_corpus(Corpus(recipe, Path()), trained.task, scored.examples, ", ".join(files))
+        except DataError as fault:
+            return Standing(notes=(f"baselines: not measured ({fault})",))
+    return found.beside(scored.tally, recipe)
 
 
 def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:

@@ -2,10 +2,12 @@ from typing import Any
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Run
+from regard.cli.baseline import show
 
 
 def info(run: Run, json: AsJson = False) -> None:
     """Tell what a run or model folder holds, finished or not."""
+    from regard.baselines.standing import Standing
     from regard.runs.describe import describe
 
     found = describe(run)
@@ -17,6 +19,7 @@ def info(run: Run, json: AsJson = False) -> None:
     if found["finished"]:
         console.OUT.print()
         console.scores(found["training"]["scores"], found["training"].get("intervals"))
+        show(Standing.model_validate(found["training"].get("baselines", {})))
     console.OUT.print()
     console.facts((console.size(n_bytes).rjust(7), name) for name, n_bytes in _summed(found["files"]).items())
 

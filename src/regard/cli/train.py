@@ -4,6 +4,7 @@ import typer
 
 from regard.cli import console
 from regard.cli.arguments import Overrides, RecipeFile
+from regard.cli.baseline import show
 
 
 def train(
@@ -24,6 +25,7 @@ def train(
     Stop it at any time (Ctrl-C, a signal, a power cut): the same command goes on where it was.
     """
     import regard
+    from regard.baselines.standing import Standing
     from regard.tasks import TASKS
     from regard.tasks.task import typed
     from regard.training.ranks import is_first
@@ -39,6 +41,7 @@ def train(
     if not is_first():
         return
     console.scores(trained.metrics["scores"], trained.metrics.get("intervals"))
+    show(Standing.model_validate(trained.metrics.get("baselines", {})))
     console.OUT.print()
     next_commands(described.run, typed(TASKS[described.task.kind], described.task))
 

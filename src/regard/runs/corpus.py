@@ -95,12 +95,12 @@ class Corpus:
         found.refuse_unfit(name)
         return found, folder
 
-    def held_out(self, task: AnyTask, folder: Path) -> Sequence[Any]:
-        """Validation examples for a recipe that gives none."""
+    def held_out(self, task: AnyTask, rows: Sequence[Row]) -> Sequence[Any]:
+        """Validation examples for a recipe that gives none, of the rows that were held out."""
         files = ", ".join(self.recipe.data.train)
-        if held := cache.held_out(folder):
+        if rows:
             try:
-                return scored(task, held, files)
+                return scored(task, rows, files)
             except DataError as error:
                 raise DataError(f"{error} ({CHOOSE})") from error
         needed = f"{HELD_OUT} {self.recipe.task.hold_out.wholes} are needed to hold one out"

@@ -25,6 +25,7 @@ NOT_COMPARED = (
     "recipe.train.save_every",
     "recipe.train.save_minutes",
     "recipe.train.workers",
+    "recipe.train.baselines",
     "recipe.train.tensorboard",
 )
 """Where a run is and what it writes on the way changes nothing about the result."""

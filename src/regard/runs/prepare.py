@@ -24,7 +24,8 @@ import torch
 from torch import nn
 
 from regard import durable
-from regard.data.cache import Examples
+from regard.baselines.standing import Standing
+from regard.data.cache import Examples, held_out
 from regard.errors import DataError, RecipeError, RunError
 from regard.files.fingerprint import fingerprints
 from regard.interop.pretrained import Pretrained, initialize, load_pretrained, resolve
@@ -34,11 +35,12 @@ from regard.models.lora import is_adapted, merged
 from regard.models.meta import build_meta
 from regard.recipe import Recipe
 from regard.runs import identity
+from regard.runs.baselines import of_corpus, suitable
 from regard.runs.corpus import Corpus
 from regard.runs.lock import NAME as LOCK
 from regard.runs.lock import locked
 from regard.runs.report import write_report
-from regard.runs.store import save_model
+from regard.runs.store import save_model, write_scores
 from regard.tasks import TASKS, AnyTask
 from regard.training import checkpoint
 from regard.training.events import Encoding, Event, Finished, Prepared, Scoring, SetAside
@@ -58,7 +60,7 @@ ADAM = 4
 class Run:
     """A recipe about to be trained, its data read and its model built."""
 
-    recipe: Recipe
+    corpus: Corpus
     folder: Path
     training: Training
     test: Sequence[Any] | None
@@ -66,6 +68,10 @@ class Run:
     """Damaged checkpoints found on the way to one that is whole."""
     held: ExitStack = field(default_factory=ExitStack)
     """What is let go of at the end: the folder's lock, the loader's threads."""
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.corpus.recipe
 
     def __enter__(self) -> Self:
         return self
@@ -107,17 +113,24 @@ class Run:
             if isinstance(event, Finished):
                 if self.test is not None:
                     yield Scoring(event.step, "test")
-                self.finish(event)
+                model, metrics = self.finish(event)
                 training.ranks.broadcast(True)  # the others may load it
+                if plan.baselines and suitable(training.task):
+                    yield Scoring(event.step, "baselines")
+                    metrics["baselines"] = self.baselines(event.reason)
+                    write_scores(self.folder / "model", self.recipe.task, self.recipe.model, model, metrics)
+                with suppress(Exception):  # the model is saved; `regard report` says what is wrong
+                    write_report(self.folder)
             yield event
 
-    def finish(self, event: Finished) -> None:
-        """Score the test data; draw the report; last, write the model folder, which says that all is done."""
+    def finish(self, event: Finished) -> tuple[nn.Module, dict[str, Any]]:
+        """Score the test data; write the model folder, which says that all is done. Returns what it holds."""
         recipe, training = self.recipe, self.training
         scored = {"valid": event.metrics}
         sure: dict[str, Any] = {}
         if self.test is not None:
             scored["test"], tally = training.score(self.test, thorough=True)
+            training.tally = tally
             if isinstance(tally, Weighable):
                 sure["test"] = intervals(tally)
         metrics = {
@@ -134,9 +147,24 @@ class Run:
         is_whole = not (training.is_sharded or is_adapted(training.model))
         model = training.model if is_whole else self._whole_model()
         if training.ranks.first:
-            with suppress(OSError):  # a full disk; `regard report` can draw it later
-                write_report(self.folder, model=metrics)
             save_model(self.folder / "model", training.task, recipe.task, model, recipe.model, metrics)
+        return model, metrics
+
+    def baselines(self, stopped_by: str) -> dict[str, Any]:
+        """What simple methods score on the last split that was scored, as JSON.
+
+        Whatever happens to them, the model is trained and saved.
+        """
+        training = self.training
+        split, examples = ("valid", training.valid) if self.test is None else ("test", self.test)
+        assert training.tally is not None
+        try:
+            found = of_corpus(self.corpus, training.task, examples, split, lambda name: training.stop.poll())
+            standing = found.beside(training.tally, self.recipe, stopped_by)
+        except Exception as fault:
+            training.stop.poll()  # a signal that C code took for an error
+            standing = Standing(notes=(f"baselines: not measured ({type(fault).__name__}: {fault})",))
+        return standing.model_dump(mode="json")
 
     def _whole_model(self) -> nn.Module:
         """As the recipe has it: put together tensor by tensor, by all ranks; changes of low rank added."""
@@ -189,7 +217,7 @@ def prepare(
                     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
                     now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
                 train, place = corpus.train(task, now, _encoding(tell, stop), resumed=begun)
-                valid = scored.get("valid") or corpus.held_out(task, place)
+                valid = scored.get("valid") or corpus.held_out(task, held_out(place))
                 if not begun:
                     identity.write(folder, now, [])  # this is what makes the folder a run
             ranks.broadcast(str(place))
@@ -197,7 +225,7 @@ def prepare(
             place = Path(ranks.broadcast())
             task = kind.load(recipe.task, folder / "task")
             scored = corpus.scored(task) if ranks.shard else {}
-            valid = scored.get("valid") or (corpus.held_out(task, place) if ranks.shard else [])
+            valid = scored.get("valid") or (corpus.held_out(task, held_out(place)) if ranks.shard else [])
             found = task.layout.open(task, place)
             if found is None:
                 raise DataError(
@@ -210,7 +238,7 @@ def prepare(
         aside = training.resume()
         if accepted:
             _accept(folder, recipe, now, accepted, training.progress.step)
-        return Run(recipe, folder, training, scored.get("test"), aside, held.pop_all())
+        return Run(corpus, folder, training, scored.get("test"), aside, held.pop_all())
 
 
 def _weights(pretrained: Pretrained | None) -> Path | None:

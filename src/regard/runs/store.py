@@ -8,7 +8,7 @@ README.md           the model card
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from regard import __version__, durable
+from regard.baselines.standing import Standing
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.models import ModelConfig, Widths
 from regard.models.meta import build_meta, max_tokens
@@ -50,10 +51,9 @@ def save_model(
             "widths": asdict(task.widths),
         }
         write_json(partial / "config.json", config)
-        write_json(partial / "metrics.json", metrics)
         save_file(dict(model.state_dict()), partial / "model.safetensors", metadata={"format": "pt"})
         task.save(partial)
-        (partial / "README.md").write_text(model_card(task_config, model_config, model, metrics), "utf-8")
+        write_scores(partial, task_config, model_config, model, metrics)
 
     try:
         durable.write_folder(folder, fill)
@@ -62,6 +62,20 @@ def save_model(
         raise RunError(
             f"{folder}: cannot be written ({why}); make room and give the same command again"
         ) from None
+
+
+def write_scores(
+    folder: Path,
+    task_config: TaskConfig,
+    model_config: ModelConfig,
+    model: nn.Module,
+    metrics: dict[str, Any],
+) -> None:
+    """Write what was measured into a model folder, and the model card that tells it."""
+    durable.write_file(
+        folder / "metrics.json", json.dumps(finite(metrics), ensure_ascii=False, indent=1) + "\n"
+    )
+    durable.write_file(folder / "README.md", model_card(task_config, model_config, model, metrics))
 
 
 def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfig, dict[str, Any]]:
@@ -157,6 +171,10 @@ def _metrics(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: damaged, its scores are not numbers by split")
     if not _by_split(metrics.get("intervals", {}), _is_range):
         raise CheckpointError(f"{path}: damaged, its intervals are not pairs of numbers by split")
+    try:
+        Standing.model_validate(metrics.get("baselines", {}))
+    except ValidationError as error:
+        raise CheckpointError(f"{path}: damaged, its baselines are not as training writes them") from error
     return metrics
 
 
@@ -208,12 +226,29 @@ def model_card(
     ]
     for split, scores in metrics.get("scores", {}).items():
         sure = metrics.get("intervals", {}).get(split, {})
-        for name, value in scores.items():
-            within = " to ".join(f"{end:.4g}" for end in sure.get(name, ()))
-            shown = "∞" if value is None else f"{value:.4g}"
-            lines.append(f"| {split} | {name} | {shown} | {within} |")
+        lines += [_score_row(split, name, value, sure.get(name, ())) for name, value in scores.items()]
+    lines += _baseline_lines(Standing.model_validate(metrics.get("baselines", {})))
     lines += ["", *(f"`{name}`: {signature}" for name, signature in metrics.get("signatures", {}).items())]
     return "\n".join(lines) + "\n"
+
+
+def _baseline_lines(found: Standing) -> list[str]:
+    """What simple methods scored, for the model card."""
+    if not found.scores:
+        return []
+    rows = [
+        _score_row(baseline, name, value, found.intervals.get(baseline, {}).get(name, ()))
+        for baseline, scores in found.scores.items()
+        for name, value in scores.items()
+    ]
+    title = f"Baselines on {found.split}:"
+    told = ["", f"This model is {found.verdict}."] if found.verdict else []
+    return ["", title, "", "| baseline | metric | value | 95 % interval |", "|---|---|---|---|", *rows, *told]
+
+
+def _score_row(owner: str, name: str, value: float | None, interval: Sequence[float]) -> str:
+    within = " to ".join(f"{end:.4g}" for end in interval)
+    return f"| {owner} | {name} | {'∞' if value is None else f'{value:.4g}'} | {within} |"
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from regard.baselines import Baseline
 from regard.baselines.majority import Majority
+from regard.baselines.ngrams import NgramRegression
 from regard.config import Choice
 from regard.data.example import Example
 from regard.data.sample import sampled
@@ -156,7 +157,7 @@ class Classify(Task):
     called: ClassVar[str] = "a classifier"
     metric = Metric("accuracy")
     unusable: ClassVar[str] = "empty"
-    baselines: ClassVar[tuple[type[Baseline], ...]] = (Majority,)
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (Majority, NgramRegression)
 
     def __init__(
         self,

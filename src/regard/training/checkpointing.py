@@ -143,6 +143,7 @@ def choose_weights(training: Training, reason: str) -> Finished:
     if kept != last:
         checkpoint.fill(training.model, _average(training, candidates[kept]), str(root))
     metrics, tally = scores[kept]
+    training.tally = tally
     return Finished(
         progress.step, reason, training.seconds, progress.best_step, kept, metrics, tally.signatures()
     )

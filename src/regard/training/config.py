@@ -62,6 +62,7 @@ class TrainConfig(Config):
         1, ge=1, description="keep the average of the last k checkpoints, unless the best is clearly better"
     )
     log_every: int = Field(20, ge=1, description="steps between lines of metrics.jsonl")
+    baselines: bool = Field(True, description="at the end, measure simple methods on the same rows")
     tensorboard: bool = Field(False, description="also write events for TensorBoard (needs regard[track])")
     shard: bool = Field(
         False, description="split weights, gradients and moments over torchrun's processes (FSDP2)"

@@ -126,7 +126,7 @@ class RolledBack:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Training is over; a split is scored with the recipe's search, which may take a while."""
+    """Training is over; a split is scored with the recipe's search, or baselines are: it may take a while."""
 
     step: int
     split: str

@@ -87,6 +87,8 @@ class Training:
         self.order = Order(self.train.sizes, self.plan.tokens_per_batch, self.seed)
         self.loader = Ahead(self._batch_at, self.order.after, self.plan.workers)
         self.started = time.perf_counter()
+        self.tally: Tally | None = None
+        """The tally of the weights that are kept, on what was scored last."""
 
     @cached_property
     def learns_by_steps(self) -> bool:

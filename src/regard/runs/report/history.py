@@ -19,6 +19,14 @@ MISHAPS = {
     "rolled_back": "back from step {from_step}",
     "save_failed": "checkpoint not written: {why}",
 }
+NEEDED: dict[str, dict[str, Any]] = {
+    "step": {"seconds": int | float, "unit": str},
+    "evaluated": {"seconds": int | float, "metrics": dict, "samples": list},
+    "finished": {"seconds": int | float, "reason": str},
+}
+"""What an entry must have to be shown."""
+PARTS = ("input", "expected", "answer")
+"""What a sample must have."""
 
 
 @dataclass
@@ -34,13 +42,15 @@ class History:
     is_training: bool = False
 
     @classmethod
-    def read(cls, run: Path, model: dict[str, Any] | None = None) -> Self:
-        """A run as it stands now; `model` is given for one that is about to be saved."""
+    def read(cls, run: Path) -> Self:
+        """A run as it stands now; lines of its journal that are not as training writes them are left out."""
         if not (run / "recipe.json").is_file():
             raise RunError(f"{run}: is not a run folder (it has no recipe.json)")
-        history = cls(run, _json(run / "recipe.json"), model or _json(run / "model" / "metrics.json"))
+        history = cls(run, _json(run / "recipe.json"), _json(run / "model" / "metrics.json"))
         history.is_training = is_held(run)
         for entry in entries(run / "metrics.jsonl"):
+            if not _is_whole(entry):
+                continue
             match entry["event"]:
                 case "step":
                     history.steps.append(entry)
@@ -117,6 +127,17 @@ class History:
                 if not answers or answers[-1][1] != sample["answer"]:
                     answers.append((entry["step"], sample["answer"]))
         return list(found.values())
+
+
+def _is_whole(entry: dict[str, Any]) -> bool:
+    """Whether an entry has everything that is read of it."""
+    needed = NEEDED.get(entry["event"], {})
+    if not all(isinstance(entry.get(name), kind) for name, kind in needed.items()):
+        return False
+    return all(
+        isinstance(sample, dict) and all(isinstance(sample.get(part), str) for part in PARTS)
+        for sample in entry.get("samples", ())
+    )
 
 
 def _shown(entry: dict[str, Any]) -> defaultdict[str, Any]:

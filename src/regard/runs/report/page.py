@@ -2,12 +2,16 @@
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from regard import durable
+from regard.baselines.standing import Standing
 from regard.runs.report.curves import Curve, draw
 from regard.runs.report.history import History
 from regard.text.plain import printable
@@ -29,16 +33,17 @@ CHINESE = {
     "validating": "验证",
     "saving": "保存",
     "other": "其他",
+    "baselines": "基线",
     "expected": "参考答案",
     "step": "步",
     "none": "无",
 }
 
 
-def write_report(run: Path, path: Path | None = None, model: dict[str, Any] | None = None) -> Path:
-    """Draw the run as it stands now, or with the model it is about to save; the file is whole or absent."""
+def write_report(run: Path, path: Path | None = None) -> Path:
+    """Draw the run as it stands now; the file is whole or absent."""
     path = path or run / NAME
-    durable.write_file(path, page(History.read(run, model)))
+    durable.write_file(path, page(History.read(run)))
     return path
 
 
@@ -59,6 +64,7 @@ def page(history: History) -> str:
         "title": _plain(history.run.name),
         "facts": _facts(history),
         "tiles": _tiles(history),
+        "baselines": _baselines(history),
         "charts": "".join(_chart(name, curves, history) for name, curves in charts),
         "spent": _spent(history),
         "samples": _samples(history),
@@ -99,6 +105,32 @@ def _tiles(history: History) -> str:
         if isinstance(value, int | float)
     ]
     return "".join(tiles)
+
+
+def _baselines(history: History) -> str:
+    """What simple methods scored, with the verdict on the model; nothing where nothing was measured."""
+    try:
+        found = Standing.model_validate(history.model.get("baselines") or {})
+    except ValidationError:
+        return ""
+    rows = "".join(
+        f"<tr><td>{_plain(name)}</td><td>{_plain(_scored(scores, found.intervals.get(name, {})))}</td></tr>"
+        for name, scores in found.scores.items()
+    )
+    notes = "".join(f"<p>{_plain(note)}</p>" for note in found.notes)
+    verdict = f"<p><b>{_plain(found.verdict)}</b></p>" if found.verdict else ""
+    if not rows and not notes:
+        return ""
+    title = f"<h2>{_said('baselines')} · {_plain(found.split)}</h2>"
+    return f'{title}<table class="wide">{rows}</table>{verdict}{notes}'
+
+
+def _scored(scores: Mapping[str, float | None], intervals: Mapping[str, tuple[float, float]]) -> str:
+    return "  ".join(
+        f"{name} {'∞' if value is None else f'{value:.2f}'}"
+        + (f" [{intervals[name][0]:.2f}, {intervals[name][1]:.2f}]" if name in intervals else "")
+        for name, value in scores.items()
+    )
 
 
 def _within(interval: Any) -> str:

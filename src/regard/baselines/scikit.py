@@ -1,0 +1,107 @@
+"""What scikit-learn gives to baselines; it comes with `regard[baselines]` and is imported here alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.errors import RunError
+from regard.text.unicode import MARK
+
+Matrix = Any
+"""A row for each example: an array of numpy's, or a sparse matrix of scipy's."""
+
+WORD = rf"[^\W_](?:[\w{MARK}'’-]*\w)?|[^\w\s]"
+"""A word, or a sign by itself."""
+MOST_NGRAMS = 50_000
+"""Of words, and as many of characters: the commonest."""
+MOST_PRODUCTS = 10_000_000
+"""Weights times rows of an exact fit; what takes more is learnt row by row."""
+PASSES = 20
+
+
+def need() -> None:
+    """RunError, in one sentence, where scikit-learn is missing."""
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise RunError("it needs scikit-learn; install it with: pip install 'regard[baselines]'") from None
+
+
+class Ngrams:
+    """Tf-idf weights of the commonest n-grams of words (1 and 2) and of characters within words (1 to 5)."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        need()
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        alike: dict[str, Any] = {"max_features": MOST_NGRAMS, "sublinear_tf": True, "dtype": np.float32}
+        words = TfidfVectorizer(ngram_range=(1, 2), token_pattern=WORD, **alike)
+        characters = TfidfVectorizer(ngram_range=(1, 5), analyzer="char_wb", **alike)
+        self._vectorizers = [one for one in (words, characters) if _fits(one, texts)]
+
+    def weights(self, texts: Sequence[str]) -> Matrix:
+        return side_by_side([one.transform(texts) for one in self._vectorizers] or [blank(len(texts))])
+
+
+def _fits(vectorizer: Any, texts: Sequence[str]) -> bool:
+    """Learns the n-grams, if there are any."""
+    try:
+        vectorizer.fit(texts)
+    except ValueError:
+        return False
+    return True
+
+
+def blank(n_rows: int) -> Matrix:
+    """A column that says nothing."""
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((n_rows, 1), dtype=np.float32)
+
+
+def side_by_side(parts: Sequence[Matrix]) -> Matrix:
+    """Sparse matrices with the same rows as one."""
+    from scipy.sparse import hstack
+
+    return hstack(parts, format="csr", dtype=np.float32)
+
+
+class LogisticRegression:
+    """A label for each row; where labels are tuples, any number of labels, each decided by itself.
+
+    Exact where that takes seconds, else by gradient steps over the rows; the same every time.
+    """
+
+    def __init__(
+        self, rows_NF: Matrix, labels: Sequence[Any], c: float = 10.0, threshold: float = 0.5
+    ) -> None:
+        """`c` is the inverse of the regularisation: a large one lets rare n-grams speak."""
+        need()
+        from sklearn.linear_model import LogisticRegression as Exact
+        from sklearn.linear_model import SGDClassifier
+
+        self.several, self.threshold = isinstance(labels[0], tuple), threshold
+        self.names = sorted({name for own in labels for name in own} if self.several else set(labels))
+        n_values = getattr(rows_NF, "nnz", rows_NF.size)
+
+        def model() -> Any:
+            if n_values * len(self.names) <= MOST_PRODUCTS:
+                return Exact(C=c, max_iter=200)
+            alpha = 1 / (c * rows_NF.shape[0])
+            return SGDClassifier(loss="log_loss", alpha=alpha, max_iter=PASSES, random_state=0)
+
+        targets = [[name in own for own in labels] for name in self.names] if self.several else [labels]
+        self._models = [model().fit(rows_NF, target) if len(set(target)) > 1 else None for target in targets]
+
+    def answers(self, rows_NF: Matrix) -> list[Any]:
+        if not self.several:
+            (model,) = self._models
+            found: list[Any] = self.names * rows_NF.shape[0] if model is None else [*model.predict(rows_NF)]
+            return found
+        likely = [
+            np.ones(rows_NF.shape[0]) if model is None else model.predict_proba(rows_NF)[:, 1]
+            for model in self._models
+        ]
+        likely_NC = np.array(likely).T
+        return [tuple(self.names[n] for n in np.flatnonzero(row >= self.threshold)) for row in likely_NC]
