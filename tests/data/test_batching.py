@@ -113,6 +113,30 @@ def test_epochs_and_seeds_differ() -> None:
     assert members[0] != members[1], "not only the order: the company changes too"
 
 
+def test_other_examples_share_a_window_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "WINDOW", 64)
+    order = Order(np.array(made()), 500, 1)
+    first, second = ({i for batch in order.window(epoch, 0) for i in batch} for epoch in (0, 1))
+    assert len(first) == len(second) == 64
+    assert len(first & second) < 20, "of a thousand, about four"
+
+
+def test_other_examples_of_one_length_meet_in_every_epoch() -> None:
+    """What differs in the other side too would always be sorted alike, were it not for the blur."""
+    sizes = [(source, 7) for source in range(40, 140)]
+    first, second = ({frozenset(batch) for batch in epoch_batches(sizes, 500, 1, epoch)} for epoch in (0, 1))
+    assert len(first & second) < len(first) / 4
+
+
+def test_batches_of_the_same_examples_come_in_another_order_in_every_epoch() -> None:
+    sizes = [(length,) for length in range(1, 100)]
+    first, second = (epoch_batches(sizes, 300, 1, epoch) for epoch in (0, 1))
+    assert sorted(map(sorted, first)) == sorted(map(sorted, second)), (
+        "there is one way to sort them by length"
+    )
+    assert list(map(sorted, first)) != list(map(sorted, second))
+
+
 def test_batches_come_in_no_order_of_length() -> None:
     sizes = made()
     longest = [max(max(sizes[i]) for i in batch) for batch in epoch_batches(sizes, 500, 1, 0)]

@@ -109,3 +109,14 @@ def test_a_spike_is_left_out_too(make: Make, spoil: Spoil) -> None:
     skipped = [event.step for event in run(training) if isinstance(event, Skipped)]
     assert skipped == [70, 80]
     assert len(training.progress.losses) == 64
+
+
+def test_a_spike_is_judged_by_the_median(make: Make) -> None:
+    """Neither a large loss among the recent ones nor a small one decides."""
+    training = make(spike=3.0)
+    usual = [1.0 + n / 1000 for n in range(62)]
+    training.advance(losses=(50.0, *usual, 0.01))
+    assert training.is_spike(3.2)
+    assert not training.is_spike(3.0)
+    training.advance(losses=(50.0, *usual))
+    assert not training.is_spike(3.2), "one loss too few"

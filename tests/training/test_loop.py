@@ -94,6 +94,16 @@ def test_gradients_are_clipped_to_the_norm_and_the_rate_is_used(make: Make) -> N
     assert not equal(weights(training), before)
 
 
+def test_dropout_is_drawn_anew_at_every_step_and_alike_at_the_same(make: Make) -> None:
+    """At a learning rate of 0, so that nothing else changes."""
+    training = make()
+    batch = training.rank_batch(range(7))
+    one, again, two = (update(training, batch, step, lr=0.0)[0] for step in (1, 1, 2))
+    assert one == again != two
+    other = make(seed=2)
+    assert update(other, other.rank_batch(range(7)), 1, lr=0.0)[0] != one
+
+
 def test_the_same_seed_gives_the_same_bits(make: Make) -> None:
     runs = []
     for folder in "ab":
