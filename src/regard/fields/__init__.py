@@ -2,6 +2,7 @@
 
 from regard.fields.field import Field
 from regard.fields.label import Label
+from regard.fields.series import Series
 from regard.fields.text import Text
 
-FIELDS: dict[str, type[Field]] = {"text": Text, "label": Label}
+FIELDS: dict[str, type[Field]] = {"text": Text, "label": Label, "series": Series}

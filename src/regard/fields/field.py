@@ -79,6 +79,8 @@ class Field(Protocol):
     """What an encoder must read to read it: tokens, pixels, …; empty for what is only answered."""
     widget: ClassVar[str] = "json"
     """What the page asks for it with: the name of a file in serve/web/fields."""
+    spread: ClassVar[bool] = False
+    """Whether a table without a column for it has it in all columns that no other role takes."""
     accepts: ClassVar[str] = ""
     """Which files the page offers to choose, as HTML writes it (`image/*`); none where this is empty."""
 

@@ -13,10 +13,13 @@ from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
 
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval`, `squad` or `text`, by the suffix below `.gz`."""
+    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`, `arff`, `npy`, `npz` or `text`, by
+    the suffix below `.gz`.
+    """
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
     formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}
+    formats |= {".ts": "ts", ".arff": "arff", ".npy": "npy", ".npz": "npz"}
     return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
 
 

@@ -26,7 +26,7 @@ def objects(
     number = 0
     try:
         with ParquetFile(path) as table:
-            wanted = sorted(set(choose(table.schema_arrow.names).values()))
+            wanted = list(dict.fromkeys(choose(table.schema_arrow.names).values()))
             for batch in table.iter_batches(ROWS, columns=wanted):
                 for record in batch.to_pylist():
                     number += 1

@@ -1,4 +1,5 @@
-"""Files → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, SQuAD, each plain or `.gz`; Parquet.
+"""Files → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, SQuAD, .ts, .arff, each plain or
+`.gz`; Parquet, .npy, .npz.
 
 The suffix decides the format (formats.py), and READERS which function reads it. A path may be a pattern for
 many files (`part-*.tsv.gz`), read in the order of their names. A column is a name or a number counted from 1.
@@ -17,11 +18,14 @@ from typing import Any, Protocol
 
 from regard.errors import DataError
 from regard.files import conll, parquet, semeval, squad
+from regard.files.arrays import arrays, by_role, moments
 from regard.files.columns import Column, cell_places, column_name, named_like
 from regard.files.documents import By, documents
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects, text_cell
 from regard.files.lines import Refuse, expand, lines, refuse_at_once, resolve
+from regard.files.measurements import Measured, Stretch, is_word, stretches
 from regard.files.row import Row
+from regard.files.ts import arff_records, ts_records
 
 
 class Cells(Protocol):
@@ -60,6 +64,8 @@ class Reading:
     """The folder that relative paths start from."""
     documents: By | None = None
     """What a document of plain text is, for a task that reads documents; their white space is kept."""
+    measured: Measured | None = None
+    """What the columns of tables are whose rows are moments of series."""
     refuse: Refuse = refuse_at_once
 
     def lines(self, file: str) -> Iterator[str]:
@@ -75,6 +81,12 @@ class Reading:
             for role, column in self.columns.items()
             if column is not None or not self.field(role).optional or named_like(role, names)
         }
+
+    def spread(self, names: Sequence[str]) -> str | None:
+        """The role whose cells take all columns of a table that are left, if there is one."""
+        spread = (role for role in self.columns if getattr(self.field(role), "spread", False))
+        free = (role for role in spread if self.columns[role] is None)
+        return next((role for role in free if named_like(role, names) is None), None)
 
     def cells(
         self, file: str, where: str, cells: Mapping[str, object], names: Mapping[str, str]
@@ -106,13 +118,14 @@ def read_rows(
     encoding: str = "utf-8",
     base: Path | None = None,
     documents: By | None = None,
+    measured: Measured | None = None,
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Row]:
     """Yields the rows of aligned text files (one per role), or of files of records, one after another.
 
     Empty cells are for the task to judge.
     """
-    reading = Reading(columns, fields or {}, encoding, base, documents, refuse)
+    reading = Reading(columns, fields or {}, encoding, base, documents, measured, refuse)
     if not paths:
         raise DataError(f"no data files are given for {', '.join(columns)}")
     plain = [path for path in paths if file_format(path) == "text"]
@@ -185,11 +198,17 @@ def _table_rows(file: str, reading: Reading) -> Iterator[Row]:
 
 
 def _table(file: str, table: Iterator[tuple[int, list[str]]], reading: Reading) -> Iterator[Row]:
+    if reading.measured is not None:
+        yield from _measured_rows(file, table, reading)
+        return
     columns, refuse = reading.columns, reading.refuse
     first = next(table, None)
     if first is None:
         return
     names = [cell.strip() for cell in first[1]]
+    if role := reading.spread(names):
+        yield from _spread_rows(file, chain([first], table), reading, role)
+        return
     has_header = file_format(file) != "text" and any(
         isinstance(column, str) or named_like(role, names) for role, column in columns.items()
     )
@@ -222,17 +241,62 @@ def _table(file: str, table: Iterator[tuple[int, list[str]]], reading: Reading) 
             yield Row(cleaned, file, line)
 
 
+def _spread_rows(
+    file: str, table: Iterator[tuple[int, list[str]]], reading: Reading, spread: str
+) -> Iterator[Row]:
+    """A row of numbers, beside the columns of other roles: the first ones, where nothing else is said."""
+    others = {role: column for role, column in reading.columns.items() if role != spread}
+    first_line, first = next(table)
+    has_header = sum(map(is_word, first)) > len(others) or any(
+        isinstance(column, str) or named_like(role, first) for role, column in others.items()
+    )
+    places = cell_places(file, others, [cell.strip() for cell in first] if has_header else None)
+    for line, cells in table if has_header else chain([(first_line, first)], table):
+        if len(cells) <= max(places.values(), default=0):
+            reading.refuse(
+                DataError(f"{file}:{line}: {len(cells)} cells found; a label and numbers are needed")
+            )
+            continue
+        raw: dict[str, object] = {role: cells[place].strip() for role, place in places.items()}
+        raw[spread] = [cell for place, cell in enumerate(cells) if place not in places.values()]
+        cleaned = reading.cells(file, f"{file}:{line}", raw, {role: role for role in raw})
+        if cleaned is not None:
+            yield Row(cleaned, file, line)
+
+
+def _measured_rows(
+    file: str,
+    table: Iterator[tuple[int, Sequence[object]]],
+    reading: Reading,
+    names: Sequence[str] | None = None,
+) -> Iterator[Row]:
+    """Series, or stretches of them: many records → one row."""
+    assert reading.measured is not None
+    others = {role: column for role, column in reading.columns.items() if role != SERIES}
+    for line, cells in stretches(file, table, reading.measured, others, names, reading.refuse):
+        cleaned = reading.cells(file, f"{file}:{line}", cells, {role: role for role in cells})
+        if cleaned is not None:
+            yield Row(cleaned, file, line)
+
+
 def _json_rows(file: str, reading: Reading) -> Iterator[Row]:
     return _object_rows(file, file_objects(file, reading.lines(file), reading.refuse), reading)
 
 
 def _parquet_rows(file: str, reading: Reading) -> Iterator[Row]:
-    return _object_rows(file, parquet.objects(file, reading.base, partial(_names, file, reading)), reading)
+    def every(names: Sequence[str]) -> dict[str, str]:
+        return {name: name for name in names}
+
+    choose = partial(_names, file, reading) if reading.measured is None else every
+    return _object_rows(file, parquet.objects(file, reading.base, choose), reading)
 
 
 def _object_rows(
     file: str, objects: Iterable[tuple[int, dict[str, object]]], reading: Reading
 ) -> Iterator[Row]:
+    if reading.measured is not None:
+        yield from _measured_objects(file, objects, reading)
+        return
     for line, record in objects:
         where = f"{file}:{line}"
         try:
@@ -243,6 +307,56 @@ def _object_rows(
         cells = reading.cells(file, where, {role: record[name] for role, name in names.items()}, names)
         if cells is not None:
             yield Row(cells, file, line)
+
+
+def _measured_objects(
+    file: str, objects: Iterable[tuple[int, dict[str, object]]], reading: Reading
+) -> Iterator[Row]:
+    """Records that name their columns, of which the first has all."""
+    records = iter(objects)
+    first = next(records, None)
+    if first is None:
+        return
+    names = list(first[1])
+    table = ((line, [record.get(name) for name in names]) for line, record in chain([first], records))
+    yield from _measured_rows(file, table, reading, names)
+
+
+def _labelled_rows(
+    records: Callable[[str, Iterator[str], Refuse], Iterator[tuple[int, Stretch, str | None]]],
+    file: str,
+    reading: Reading,
+) -> Iterator[Row]:
+    """A series and its label: the formats of the UCR and UEA archives."""
+    for role, column in reading.columns.items():
+        if role not in (SERIES, "label"):
+            raise DataError(f"{file}: holds series and their labels, no {role}; is the task right?")
+        if column is not None:
+            raise DataError(f"{file}: the {role} has its place in such a file; leave out its column")
+    for line, series, label in records(file, reading.lines(file), reading.refuse):
+        where = f"{file}:{line}"
+        if label is None and "label" in reading.columns:
+            raise DataError(f"{where}: its series have no labels (@classLabel); give a file that has them")
+        both = {SERIES: series, "label": label}
+        cells = {role: both[role] for role in reading.columns}
+        cleaned = reading.cells(file, where, cells, {role: role for role in cells})
+        if cleaned is not None:
+            yield Row(cleaned, file, line)
+
+
+def _array_rows(file: str, reading: Reading) -> Iterator[Row]:
+    """A row of every array; or a series, of which an array has all steps."""
+    found = arrays(file, reading.base)
+    if reading.measured is not None:
+        yield from _measured_rows(file, moments(file, found), reading)
+        return
+    chosen = by_role(file, found, reading.columns)
+    for number in range(len(next(iter(chosen.values())))):
+        cells = {role: array[number].tolist() for role, array in chosen.items()}
+        cells = {role: str(cell) if isinstance(cell, int) else cell for role, cell in cells.items()}
+        cleaned = reading.cells(file, f"{file}:{number + 1}", cells, {role: role for role in cells})
+        if cleaned is not None:
+            yield Row(cleaned, file, number + 1)
 
 
 def _names(where: str, reading: Reading, known: Sequence[str]) -> dict[str, str]:
@@ -291,6 +405,8 @@ def _question_rows(file: str, reading: Reading) -> Iterator[Row]:
             yield Row(cells, file, number, name)
 
 
+SERIES = "series"
+"""The role that tables of measurements fill."""
 Reader = Callable[[str, Reading], Iterator[Row]]
 READERS: dict[str, Reader] = {
     "text": _text_rows,
@@ -301,5 +417,9 @@ READERS: dict[str, Reader] = {
     "conll": _sentence_rows,
     "semeval": _relation_rows,
     "squad": _question_rows,
+    "ts": partial(_labelled_rows, ts_records),
+    "arff": partial(_labelled_rows, arff_records),
+    "npy": _array_rows,
+    "npz": _array_rows,
 }
 """By format (formats.py): the function that reads one such file."""

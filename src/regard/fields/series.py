@@ -1,0 +1,541 @@
+"""A series: measurements over time, in one channel or several.
+
+A cell is a short series by itself (a list of numbers, a list for each channel, a small table), or a stretch
+of a table of measurements (files/measurements.py). What is missing is NaN; steps that a regular clock says
+are missing are put in. Arrays: `steps` (steps × channels, as measured), and where there are such, `known`
+(what is known ahead of time, and the calendar); `opens`, whether a series begins here, and `context`, how
+many steps only stand before what is to be forecast.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field as Setting
+
+from regard.errors import CheckpointError, DataError, did_you_mean, shown
+from regard.fields import clock as clocks
+from regard.fields.axis import Axis
+from regard.fields.clock import Calendar, Clock
+from regard.fields.field import Arrays, Coded, Field, FieldSettings, Suggestion, Width
+from regard.fields.season import season, seasonal_error
+from regard.files.columns import Column
+from regard.files.content import File, content
+from regard.files.formats import file_cells
+from regard.files.measurements import Measured, Stretch, number_of, stretches, whole
+from regard.files.stamps import NUMBER
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.int64]
+
+MOST_STEPS = 100_000
+"""Steps of a series that is read as a whole."""
+MOST_FILLED = 1_000_000
+"""Steps that may be missing in one place."""
+LOOKED_AT = 200_000
+"""Steps in which the season is looked for, and the error of the seasonal naive forecast measured."""
+MOST_DISTANCES = 10_000
+"""Different distances between time stamps that are counted."""
+OF_LISTS = 0.9
+"""Likeness of a list of lists of numbers."""
+CONSTANT = 1e-12
+"""Deviation, as a share of the largest value, below which a channel is constant."""
+
+
+class SeriesSettings(FieldSettings):
+    kind: Literal["series"] = "series"
+    time: Column | None = Setting(
+        None, description="column of time stamps; by default the one named like time or date"
+    )
+    id: Column | None = Setting(
+        None, description="column that says which series a row belongs to; without it a table is one series"
+    )
+    values: tuple[Column, ...] = Setting((), description="columns of measurements; by default all others")
+    known_future: tuple[Column, ...] = Setting(
+        (), description="columns known ahead of time, such as holidays or planned prices"
+    )
+    calendar: tuple[Calendar, ...] = Setting(
+        (), description="what of the date the model reads: hour, weekday, day, week, month, minute, second"
+    )
+    scale: Literal["train", "series", "none"] = Setting(
+        "train",
+        description="mean 0 and deviation 1 by channel: of all training data, of each series, or as is",
+    )
+    season: int | None = Setting(
+        None, ge=1, description="steps after which it repeats itself; by default found in the training data"
+    )
+
+
+class Value(NamedTuple):
+    """A series, or a stretch of one."""
+
+    values_TC: NDArray[np.float32]
+    known_TC: NDArray[np.float32]
+    times_T: Ints | None
+    zone: str
+    before: int | None
+    goes_on: bool
+    context: int
+    channels: tuple[str, ...]
+    id: str
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Mean and deviation by channel."""
+
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Series(Field):
+    """Field, and the input of an encoder that reads a series as a whole."""
+
+    kind: ClassVar[str] = "series"
+    synonyms: ClassVar[tuple[str, ...]] = ("series", "signal", "values", "序列")
+    settings: ClassVar[type[FieldSettings]] = SeriesSettings
+    reads: ClassVar[str] = "steps"
+    spread: ClassVar[bool] = True
+    widget: ClassVar[str] = "series"
+    accepts: ClassVar[str] = ".csv,.tsv,.txt,text/csv,text/plain"
+
+    config: SeriesSettings = field(default_factory=SeriesSettings)
+    channels: tuple[str, ...] = ()
+    measured: Statistics = Statistics()
+    known: Statistics = Statistics()
+    clock: Clock = field(default_factory=Clock)
+    longest: int = 0
+    """Steps of a series in training."""
+    season: int = 1
+    naive_error: tuple[float, ...] = ()
+    """By channel, of the seasonal naive forecast one season ahead."""
+    optional: bool = False
+    name: str = "series"
+
+    @classmethod
+    def resembles(cls, cells: Sequence[Any]) -> float:
+        """The share of lists of numbers; lists of such might be pictures as well."""
+        return sum(map(_likeness, cells)) / max(1, len(cells))
+
+    @classmethod
+    def suggest(cls, cells: Sequence[Any]) -> Suggestion:
+        return Suggestion({}, round(float(np.mean([len(cell["values"]) for cell in cells]))))
+
+    @classmethod
+    def of(cls, settings: SeriesSettings) -> Self:
+        return cls(settings)
+
+    @property
+    def columns(self) -> Measured:
+        """What columns of a table of measurements are; of a fitted field those that it was fitted to."""
+        config = self.config
+        return Measured(config.time, config.id, config.values or self.channels, config.known_future)
+
+    @property
+    def sample(self) -> list[list[float]]:
+        mean = self.measured.mean or (0.0,)
+        return [[value] * max(2, self.longest) for value in mean]
+
+    @property
+    def width(self) -> Width:
+        whole = self.config.scale == "train"
+        n = len(self.channels)
+        return {
+            "channels": n,
+            "known": len(self.known.mean),
+            "steps": self.longest,
+            "mean": list(self.measured.mean) if whole else [0.0] * n,
+            "deviation": list(self.measured.deviation) if whole else [1.0] * n,
+            "known_mean": list(self.known.mean),
+            "known_deviation": list(self.known.deviation),
+            "each": self.config.scale == "series",
+        }
+
+    def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> Stretch:
+        if isinstance(cell, Stretch):
+            return cell
+        if isinstance(cell, str):
+            return self._table(cell, where, name)
+        if isinstance(cell, Mapping):
+            return self._columns(cell, where, name)
+        if isinstance(cell, list) and cell:
+            return _whole(cell, where, name)
+        raise DataError(
+            f"{where}: {name} is {shown(cell)}; give a list of numbers, a list for each channel, or a table"
+        )
+
+    def _table(self, text: str, where: str, name: str) -> Stretch:
+        """A table as text with commas or tabs; one line of numbers is a series of one channel."""
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) == 1 and not self.config.id:
+            return _whole(lines[0].replace(",", " ").replace(";", " ").split(), where, name)
+        table = file_cells("table.tsv" if "\t" in text else "table.csv", iter(lines))
+        return self._only(stretches(where, iter(table), self.columns, {}), where, name)
+
+    def _columns(self, columns: Mapping[Any, object], where: str, name: str) -> Stretch:
+        """A table as columns by name."""
+        lists = {str(key): column for key, column in columns.items() if isinstance(column, list)}
+        if len(lists) < len(columns) or not lists or len({*map(len, lists.values())}) > 1:
+            raise DataError(
+                f"{where}: {name} must be lists of the same length by column, as in "
+                '{"time": […], "load": […]}'
+            )
+        rows = enumerate(zip(*lists.values(), strict=True), 1)
+        return self._only(stretches(where, rows, self.columns, {}, list(lists)), where, name)
+
+    def _only(self, found: Iterable[tuple[int, Mapping[str, Any]]], where: str, name: str) -> Stretch:
+        several = [cells["series"] for _, cells in found]
+        if len(several) != 1:
+            said = "holds no row" if not several else f"holds {len(several)} series"
+            raise DataError(f"{where}: {name} {said}; give one series")
+        (only,) = several
+        assert isinstance(only, Stretch)
+        return only
+
+    def fit(self, values: Iterable[Value]) -> Self:
+        seen = _Seen(self.config)
+        for value in values:
+            seen.add(value)
+        return replace(self, **seen.fitted(self))
+
+    def parse(self, cell: Stretch, where: str) -> Value:
+        values_TC = np.array(cell["values"], np.float32).reshape(len(cell["values"]), -1)
+        known_TC = np.array(cell["known"], np.float32).reshape(len(values_TC), -1)
+        times_T = None if cell["time"] is None else np.array(cell["time"], np.int64)
+        channels = tuple(cell["channels"])
+        if self.channels and channels != self.channels:
+            values_TC, channels = self._in_order(values_TC, channels, where), self.channels
+        return Value(
+            values_TC, known_TC, times_T, cell["zone"], cell["before"], cell["goes_on"],
+            cell.get("context", 0), channels, cell["id"],
+        )  # fmt: skip
+
+    def _in_order(self, values_TC: Floats, channels: tuple[str, ...], where: str) -> NDArray[np.float32]:
+        """The channels that were learnt from, in their order; names of their numbers say nothing."""
+        if len(channels) == len(self.channels) and all(map(str.isdecimal, (*channels, *self.channels))):
+            return np.asarray(values_TC, np.float32)
+        missing = [name for name in self.channels if name not in channels]
+        if missing:
+            n = f"{len(channels)} channel{'s' * (len(channels) != 1)}"
+            raise DataError(
+                f"{where}: has no channel {missing[0]}, which the model was trained on, but {n}"
+                f"{did_you_mean(missing[0], channels)}"
+            )
+        return np.asarray(values_TC[:, [channels.index(name) for name in self.channels]], np.float32)
+
+    def encode(self, values: Sequence[Value]) -> list[Coded]:
+        return [self._encoded(value) for value in values]
+
+    def _encoded(self, value: Value) -> Coded:
+        times_T = value.times_T
+        n = len(value.values_TC)
+        gone_T = np.zeros(n, np.int64) if times_T is None else self.clock.missing(times_T, value.before)
+        if gone_T.max(initial=0) > MOST_FILLED:
+            at = int(gone_T.argmax())
+            raise DataError(
+                f"before {self.clock.written(int(times_T[at]))} {gone_T[at]:,} steps are missing, where "  # type: ignore[index]
+                f"{self.clock.describe()}; give what follows as another series (fields.series.id)"
+            )
+        places_T = np.arange(n) + np.cumsum(gone_T)
+        size = int(places_T[-1]) + 1 if n else 0
+        steps_TC = np.full((size, value.values_TC.shape[1]), np.nan, np.float32)
+        steps_TC[places_T] = value.values_TC
+        arrays: dict[str, Any] = {
+            "steps": steps_TC,
+            "opens": np.array([not value.goes_on]),
+            "context": np.array([int(places_T[value.context - 1]) + 1 if value.context else 0]),
+        }
+        at_T = None if times_T is None else _whenever(times_T, places_T, value.before)
+        if self.known.mean:
+            known_TC = np.full((size, value.known_TC.shape[1]), np.nan, np.float32)
+            known_TC[places_T] = value.known_TC
+            assert at_T is not None or not self.config.calendar
+            dates = () if at_T is None else (clocks.features(at_T, self.config.calendar),)
+            arrays["known"] = np.concatenate([known_TC, *dates], 1)
+        notes = {"filled": int(gone_T.sum()), "times": at_T, "id": value.id}
+        return Coded(arrays, notes)
+
+    def save(self, folder: Path) -> None:
+        saved = {
+            "channels": self.channels,
+            "mean": self.measured.mean,
+            "deviation": self.measured.deviation,
+            "known_mean": self.known.mean,
+            "known_deviation": self.known.deviation,
+            "clock": self.clock.to_json(),
+            "longest": self.longest,
+            "season": self.season,
+            "naive_error": self.naive_error,
+        }
+        (folder / "series.json").write_text(json.dumps(saved, ensure_ascii=False, indent=1), "utf-8")
+
+    def load(self, folder: Path) -> Self:
+        path = folder / "series.json"
+        try:
+            saved = json.loads(path.read_text("utf-8"))
+            numbers = {
+                name: tuple(map(float, saved[name]))
+                for name in ("mean", "deviation", "known_mean", "known_deviation", "naive_error")
+            }
+            fitted = replace(
+                self,
+                channels=tuple(map(str, saved["channels"])),
+                measured=Statistics(numbers["mean"], numbers["deviation"]),
+                known=Statistics(numbers["known_mean"], numbers["known_deviation"]),
+                clock=Clock(**saved["clock"]),
+                longest=int(saved["longest"]),
+                season=int(saved["season"]),
+                naive_error=numbers["naive_error"],
+            )
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CheckpointError(f"{path}: cannot be read ({error}); copy the whole folder") from error
+        n = len(fitted.channels)
+        if not n or {len(numbers[name]) for name in ("mean", "deviation", "naive_error")} != {n}:
+            raise CheckpointError(f"{path}: should hold as many numbers as channels; copy the whole folder")
+        return fitted
+
+    # The input of an encoder that reads a series as a whole.
+
+    def alone(self, limit: int) -> Self:
+        return self
+
+    @property
+    def most(self) -> int:
+        return self.longest
+
+    def assemble(self, parts: Sequence[Coded]) -> Coded:
+        """The steps alone; of a series longer than any in training the first."""
+        ((arrays, notes),) = parts
+        steps_TC = arrays["steps"]
+        cut = self.longest and len(steps_TC) > self.longest
+        return Coded({"steps": steps_TC[: self.longest] if cut else steps_TC}, {**notes, "cut": bool(cut)})
+
+    def is_empty(self, arrays: Arrays) -> bool:
+        return not np.isfinite(arrays["steps"]).any()
+
+    def size(self, arrays: Arrays) -> int:
+        return len(arrays["steps"])
+
+    def collate(self, many: Sequence[Arrays]) -> Arrays:
+        series = [self._scaled(arrays["steps"]) for arrays in many]
+        lengths_B = np.array([len(one) for one in series], np.int64)
+        steps_BTC = np.zeros((len(series), lengths_B.max(), series[0].shape[1]), np.float32)
+        for row_TC, one in zip(steps_BTC, series, strict=True):
+            row_TC[: len(one)] = one
+        return {"steps": steps_BTC, "lengths": lengths_B}
+
+    def _scaled(self, steps_TC: Floats) -> Floats:
+        """Without gaps; of a series that is scaled by itself, with mean 0 and deviation 1 in each channel."""
+        filled_TC = interpolated(steps_TC)
+        if self.config.scale != "series":
+            return filled_TC
+        centred_TC = filled_TC - filled_TC.mean(0)
+        deviation_C = centred_TC.std(0)
+        scaled_TC: Floats = centred_TC / np.where(deviation_C > CONSTANT, deviation_C, 1)
+        return scaled_TC
+
+    def without(
+        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
+    ) -> Arrays:
+        """Time does not close up over what is left out: a straight line takes its place."""
+        assert axis.spans is not None
+        steps_BTC = np.repeat(batch["steps"], len(units), 0)
+        for row_TC, unit in zip(steps_BTC, units, strict=True):
+            bridge(row_TC, *axis.spans[unit])
+        return {"steps": steps_BTC, "lengths": np.repeat(batch["lengths"], len(units), 0)}
+
+    def axis(self, values: Sequence[Value], coded: Coded) -> Axis:
+        n = len(coded.arrays["steps"])
+        labels = tuple(str(step) for step in range(1, n + 1))
+        return Axis(self.name, labels, unit="step", spans=tuple((step, step + 1) for step in range(n)))
+
+
+def _whenever(times_T: Ints, places_T: Ints, before: int | None) -> Ints:
+    """The times of all steps, those that were missing among them."""
+    size = int(places_T[-1]) + 1 if len(places_T) else 0
+    if size == len(times_T):
+        return times_T
+    if before is not None:
+        times_T, places_T = np.concatenate([[before], times_T]), np.concatenate([[-1], places_T])
+    return np.interp(np.arange(size), places_T, times_T).round().astype(np.int64)
+
+
+class _Seen:
+    """What has been seen of the training data, in one pass."""
+
+    def __init__(self, config: SeriesSettings) -> None:
+        self.config = config
+        self.channels: tuple[str, ...] = ()
+        self.values, self.known = _Moments(), _Moments()
+        self.distances: Counter[int] = Counter()
+        self.months, self.weekends, self.timed = True, False, True
+        self.zone = ""
+        self.longest, self.length = 0, 0
+        self.kept: list[list[Value]] = []
+        self.n_kept = 0
+
+    def add(self, value: Value) -> None:
+        if not self.channels:
+            self.channels, self.zone = value.channels, value.zone
+        if len(value.channels) != len(self.channels):
+            raise DataError(
+                f"series {value.id or 1}: has {len(value.channels)} channels, others have "
+                f"{len(self.channels)}; all series must have the same"
+            )
+        self.values.add(value.values_TC)
+        self.length = len(value.values_TC) + (self.length if value.goes_on else 0)
+        self.longest = max(self.longest, self.length)
+        self._time(value)
+        if self.n_kept < LOOKED_AT and (self.kept or not value.goes_on):
+            if not value.goes_on:
+                self.kept.append([])
+            self.kept[-1].append(value)
+            self.n_kept += len(value.values_TC)
+
+    def _time(self, value: Value) -> None:
+        times_T = value.times_T
+        known_TC = value.known_TC
+        if times_T is None:
+            self.timed = False
+        else:
+            if value.zone != self.zone:
+                raise DataError(
+                    f"series {value.id or 1}: time stamps of another kind or zone ({value.zone or 'none'}) "
+                    f"than before ({self.zone or 'none'}); write all of them alike"
+                )
+            chained_T = times_T if value.before is None else np.concatenate([[value.before], times_T])
+            if len(self.distances) < MOST_DISTANCES:
+                each, counts = np.unique(np.diff(chained_T), return_counts=True)
+                self.distances.update(dict(zip(each.tolist(), counts.tolist(), strict=True)))
+            if value.zone != NUMBER:
+                self.months = self.months and clocks.stands_in_month(times_T)
+                self.weekends = self.weekends or clocks.in_weekends(times_T)
+                known_TC = np.concatenate([known_TC, clocks.features(times_T, self.config.calendar)], 1)
+        if self.config.calendar and (times_T is None or value.zone == NUMBER):
+            raise DataError(
+                "fields.series.calendar: the series have no dates; name their column (fields.series.time)"
+            )
+        self.known.add(known_TC)
+
+    def fitted(self, field: Series) -> dict[str, Any]:
+        """What a field learns."""
+        if not self.values.n_rows:
+            raise DataError("the training data hold no series")
+        clock = Clock.of(self.distances, self.months, self.weekends, self.zone) if self.timed else Clock()
+        learnt = {
+            "channels": self.channels,
+            "measured": self.values.statistics(),
+            "known": self.known.statistics(),
+            "clock": clock,
+            "longest": self.longest,
+        }
+        field = replace(field, **learnt)  # type: ignore[arg-type]
+        looked_at = [
+            np.concatenate([coded.arrays["steps"] for coded in field.encode(parts)]) for parts in self.kept
+        ]
+        steps = self.config.season or season(looked_at)
+        errors = tuple(map(float, seasonal_error(looked_at, steps)))
+        return learnt | {"season": steps, "naive_error": errors}
+
+
+class _Moments:
+    """Mean and deviation by column, of what comes in parts; missing values count for nothing."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._n: Any = 0
+        self._mean: Any = 0.0
+        self._squares: Any = 0.0
+        self._largest: Any = 0.0
+
+    def add(self, values_TC: Floats) -> None:
+        """Chan et al. 1979: the moments of two parts together."""
+        self.n_rows += len(values_TC)
+        known_TC = np.isfinite(values_TC)
+        values_TC = np.where(known_TC, values_TC, 0).astype(np.float64)
+        n_C = known_TC.sum(0)
+        mean_C = values_TC.sum(0) / np.maximum(n_C, 1)
+        squares_C = (np.where(known_TC, values_TC - mean_C, 0) ** 2).sum(0)
+        apart_C, total_C = mean_C - self._mean, np.maximum(self._n + n_C, 1)
+        self._squares = self._squares + squares_C + apart_C**2 * self._n * n_C / total_C
+        self._mean = self._mean + apart_C * n_C / total_C
+        self._n = self._n + n_C
+        self._largest = np.maximum(self._largest, np.abs(values_TC).max(0, initial=0))
+
+    def statistics(self) -> Statistics:
+        """The deviation of a channel that is constant is taken for 1."""
+        deviation_C = np.sqrt(self._squares / np.maximum(self._n, 1))
+        varies_C = deviation_C > CONSTANT + CONSTANT * self._largest
+        return Statistics(tuple(self._mean.tolist()), tuple(np.where(varies_C, deviation_C, 1.0).tolist()))
+
+
+def interpolated(steps_TC: Floats) -> NDArray[np.float32]:
+    """The series with straight lines over its gaps; at the ends the nearest value goes on, else 0."""
+    if np.isfinite(steps_TC).all():
+        return np.asarray(steps_TC, np.float32)
+    filled_TC = np.array(steps_TC, np.float32)
+    every_T = np.arange(len(filled_TC))
+    for column_T in filled_TC.T:
+        known_T = np.isfinite(column_T)
+        column_T[~known_T] = (
+            np.interp(every_T[~known_T], every_T[known_T], column_T[known_T]) if known_T.any() else 0.0
+        )
+    return filled_TC
+
+
+def bridge(steps_TC: Floats, begin: int, end: int) -> None:
+    """Puts a straight line between its neighbours in the place of some steps."""
+    inside_T = np.arange(begin, end)
+    outside_T = [at for at in (begin - 1, end) if 0 <= at < len(steps_TC)]
+    for column_T in steps_TC.T:
+        column_T[begin:end] = np.interp(inside_T, outside_T, column_T[outside_T]) if outside_T else 0.0
+
+
+def _likeness(cell: object) -> float:
+    if not isinstance(cell, list) or not cell:
+        return 0.0
+    first = cell[0]
+    if isinstance(first, list):
+        return OF_LISTS * bool(first and _is_number(first[0]))
+    return float(_is_number(first) and len(cell) > 1)
+
+
+def _is_number(cell: object) -> bool:
+    """Numbers keep their spelling in files of JSON."""
+    try:
+        return not isinstance(cell, bool) and isinstance(float(cell), float)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+
+
+def _whole(cell: Sequence[object], where: str, name: str) -> Stretch:
+    """A series that is given as a list, or as a list for each channel."""
+    channels = [channel if isinstance(channel, list) else None for channel in cell]
+    if all(channel is None for channel in channels):
+        channels = [list(cell)]
+    lengths = {len(channel) if channel is not None else -1 for channel in channels}
+    if len(lengths) > 1 or min(lengths) < 1:
+        raise DataError(
+            f"{where}: the channels of {name} are not lists of one length; leave nothing out, a missing "
+            "value is null"
+        )
+    if max(lengths) > MOST_STEPS:
+        raise DataError(f"{where}: {name} has {max(lengths):,} steps, the limit is {MOST_STEPS:,}; cut it")
+    rows = [
+        [number_of(value, f"{where}: step {step} of {name}") for value in values]
+        for step, values in enumerate(zip(*channels, strict=True), 1)
+    ]
+    while len(rows) > 1 and all(value is None for value in rows[-1]):  # filled up to the length of others
+        rows.pop()
+    return whole(rows)
+
+
+def read_table(file: File, name: str) -> str:
+    """The text of a table that somebody gives as a file."""
+    return content(file, name).decode("utf-8-sig", errors="replace")

@@ -1,0 +1,101 @@
+"""Arrays of numpy: `.npy` holds one, `.npz` several by name. Nothing in them is ever unpickled.
+
+An `.npy` file is mapped. The members of an `.npz` file are read only after their heads have said how large
+they are, and that is what the archive says too.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from regard.errors import DataError
+from regard.files.columns import Column, column_name
+from regard.files.lines import resolve
+
+Array = NDArray[Any]
+
+MOST_BYTES = 4_000_000_000
+"""Of all arrays of an archive."""
+MOST_ARRAYS = 100
+KINDS = "biufUS"
+"""Truth values, integers, numbers, texts."""
+
+
+def arrays(file: str, base: Path | None = None) -> dict[str, Array]:
+    """The arrays of a file by their names; that of an `.npy` file is called `values`."""
+    path = resolve(file, base)
+    try:
+        found = _members(file, path) if path.suffix.lower() == ".npz" else {"values": _mapped(path)}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as fault:
+        raise DataError(f"{file}: not a readable file of numpy arrays ({fault}); save it again") from None
+    for name, array in found.items():
+        if array.dtype.kind not in KINDS:
+            raise DataError(f"{file}: array {name} holds {array.dtype}, which are neither numbers nor texts")
+        if not array.ndim or not len(array):
+            raise DataError(f"{file}: array {name} is empty")
+    return found
+
+
+def by_role(file: str, found: Mapping[str, Array], columns: Mapping[str, Column | None]) -> dict[str, Array]:
+    """The array of each role, all of them as long; the only array is that of the only role."""
+    if len(found) == len(columns) == 1:
+        return dict(zip(columns, found.values(), strict=True))
+    names = {role: column_name(file, role, column, list(found)) for role, column in columns.items()}
+    chosen = {role: found[name] for role, name in names.items()}
+    if len({*map(len, chosen.values())}) > 1:
+        told = ", ".join(f"{names[role]} has {len(array):,}" for role, array in chosen.items())
+        raise DataError(f"{file}: arrays of different length ({told}); they must belong together row by row")
+    return chosen
+
+
+def moments(file: str, found: Mapping[str, Array]) -> Iterator[tuple[int, Sequence[object]]]:
+    """The rows of an array of steps × channels, numbered from 1."""
+    if len(found) > 1:
+        raise DataError(
+            f"{file}: holds {len(found)} arrays ({', '.join(found)}); save the measurements alone"
+        )
+    ((name, array),) = found.items()
+    if array.ndim > 2 or array.dtype.kind not in "biuf":
+        raise DataError(f"{file}: array {name} is no table of numbers (steps × channels), but {array.shape}")
+    table = array.reshape(len(array), -1)
+    return ((number, row.tolist()) for number, row in enumerate(table, 1))
+
+
+def _mapped(path: Path) -> Array:
+    found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return found
+
+
+def _members(file: str, path: Path) -> dict[str, Array]:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        total = sum(member.file_size for member in members)
+        if total > MOST_BYTES or len(members) > MOST_ARRAYS:
+            raise DataError(
+                f"{file}: {len(members)} arrays of {total:,} bytes; the limits are {MOST_ARRAYS} arrays and "
+                f"{MOST_BYTES:,} bytes"
+            )
+        found = {}
+        for member in members:
+            with archive.open(member) as stream:
+                found[member.filename.removesuffix(".npy")] = _array(stream, member.file_size)
+    return found
+
+
+def _array(stream: IO[bytes], size: int) -> Array:
+    """An array of a stream of so many bytes, whose head is judged before anything is allocated."""
+    version = npy.read_magic(stream)
+    head = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = head(stream)
+    n_bytes = prod(shape) * dtype.itemsize
+    if dtype.hasobject or n_bytes > size:
+        raise ValueError("an array that is not what it says")
+    array = np.frombuffer(stream.read(n_bytes), dtype)
+    return array.reshape(shape, order="F" if fortran else "C")
