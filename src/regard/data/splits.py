@@ -5,15 +5,19 @@ What is held out is decided by a border, read off all rows once; the rows are th
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
+from regard.errors import DataError
 from regard.files.documents import goes_on
+from regard.files.measurements import Stretch
 from regard.files.row import Row
 
 HELD_OUT = 20
 """Every 20th whole is held out,"""
 MOST_HELD_OUT = 2000
 """but no more than this."""
+SHARES = (0.8, 0.2)
+"""Of a series its end is held out."""
 END, MOST_OF_END = 10, 1_000_000
 """Of a text without documents its last tenth is held out, but no more than so many characters."""
 
@@ -23,10 +27,10 @@ class HoldOut(Protocol):
     def wholes(self) -> str:
         """What users call the things that are held out as a whole."""
 
-    def border(self, rows: Iterable[Row]) -> int:
+    def border(self, rows: Iterable[Row]) -> Any:
         """Reads all rows to find what is held out."""
 
-    def split(self, border: int, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
+    def split(self, border: Any, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
         """Yields the rows to train on; the others go to `held_out`."""
 
 
@@ -89,6 +93,87 @@ class End:
             if left < len(text):
                 held_out.append(replace(row, cells={self.role: text[max(0, left) :]}))
             left -= len(text)
+
+
+Lengths = dict[tuple[str, str], int]
+"""Rows of each series, by its file and its id."""
+
+
+@dataclass(frozen=True)
+class Borders:
+    """Cuts every series at moments in time: training, validation, test.
+
+    What is scored begins with the rows before the border that a forecast looks back to; they are context, and
+    nothing of them is foretold a second time.
+    """
+
+    look_back: int
+    rows: tuple[int, ...] = ()
+    """Rows of each part; what follows them is not used."""
+    shares: tuple[float, ...] = SHARES
+    """Of the rows of each series, where `rows` does not say."""
+    wholes: str = "steps"
+
+    def border(self, rows: Iterable[Row]) -> Lengths:
+        lengths: Lengths = {}
+        for row in rows:
+            lengths[_series(row)] = lengths.get(_series(row), 0) + len(row.cells["series"]["values"])
+        for (file, name), n in lengths.items():
+            if n < sum(self.rows):
+                raise DataError(
+                    f"{file}: series {name or 1} has {n:,} rows, data.split asks for {sum(self.rows):,}; "
+                    "lower its rows, or give shares"
+                )
+        return lengths
+
+    def split(self, border: Lengths, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
+        for begins, row in self._places(rows):
+            first, second, *_ = self._cuts(border[_series(row)])
+            if (part := _cut(row, begins, 0, 0, first)) is not None:
+                yield part
+            if (part := _cut(row, begins, max(0, first - self.look_back), first, second)) is not None:
+                held_out.append(part)
+
+    def part(self, number: int, border: Lengths, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows of one of the parts: 0 of training, 1 of validation, 2 of test."""
+        for begins, row in self._places(rows):
+            cuts = (0, *self._cuts(border[_series(row)]))
+            first, after = cuts[number], cuts[number + 1]
+            if (part := _cut(row, begins, max(0, first - self.look_back), first, after)) is not None:
+                yield part
+
+    def _cuts(self, n: int) -> list[int]:
+        """Where each part ends."""
+        if self.rows:
+            return [sum(self.rows[: at + 1]) for at in range(len(self.rows))]
+        return [round(n * sum(self.shares[: at + 1])) for at in range(len(self.shares))]
+
+    def _places(self, rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
+        """Where in its series each row begins."""
+        done: Lengths = {}
+        for row in rows:
+            begins = done.get(_series(row), 0)
+            done[_series(row)] = begins + len(row.cells["series"]["values"])
+            yield begins, row
+
+
+def _series(row: Row) -> tuple[str, str]:
+    return row.file, row.cells["series"]["id"]
+
+
+def _cut(row: Row, begins: int, context: int, first: int, after: int) -> Row | None:
+    """What a stretch, which begins there in its series, has of a part with its context; None if nothing."""
+    cell = row.cells["series"]
+    begin, end = max(context - begins, 0), min(after - begins, len(cell["values"]))
+    if begin >= end:
+        return None
+    kept = {name: cell[name] and cell[name][begin:end] for name in ("values", "known", "time")}
+    opens = begins + begin == context
+    times = cell["time"]
+    before = None if opens or times is None else times[begin - 1] if begin else cell["before"]
+    n_context = min(max(first - begins - begin, 0), end - begin)
+    stretch = Stretch(cell | kept | {"goes_on": not opens, "before": before, "context": n_context})
+    return replace(row, cells=row.cells | {"series": stretch})
 
 
 def closes(row: Row) -> bool:

@@ -53,7 +53,7 @@ class Corpus:
         )
 
     @cached_property
-    def border(self) -> int:
+    def border(self) -> Any:
         """Where training rows end and held-out ones begin."""
         return self.recipe.task.hold_out.border(self.rows("train"))
 

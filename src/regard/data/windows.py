@@ -1,0 +1,82 @@
+"""Windows of series: every place in a series at which its next steps can be foretold is an example.
+
+A window is what went before and what came next. None of them is ever made in advance: a window is a slice of
+one mapped array, its number says where, and all have one size. So 10⁸ windows take the room of the series.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from regard.data.cache import Arrays, Encoder, Examples
+from regard.errors import DataError
+from regard.files.row import Row
+
+
+class Windowing(Encoder, Protocol):
+    """An encoder whose rows are series, or stretches that follow one another, and are learnt from in windows.
+
+    It keeps `steps`, perhaps `known` beside them, whether a series `opens`, and how many steps are `context`.
+    """
+
+    @property
+    def look_back(self) -> int:
+        """Steps that are read."""
+
+    @property
+    def horizon(self) -> int:
+        """Steps that are foretold."""
+
+
+class Windows(Examples):
+    def __init__(self, encoder: Windowing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
+        super().__init__(encoder, arrays, files, n_left_out)
+        self.look_back, self.horizon = encoder.look_back, encoder.horizon
+        self.n_short = 0
+        """Series that are too short for a single window."""
+        if not self.columns:
+            return
+        self._steps = self.columns["steps"]
+        opens = np.flatnonzero(self.columns["opens"].values)
+        begins = np.append(0, self._steps.ends)[opens]
+        ends = np.append(begins[1:], self._steps.ends[-1])
+        context = np.add.reduceat(self.columns["context"].values.astype(np.int64), opens)
+        self._origins = begins + np.maximum(context, self.look_back)
+        """The first step that is foretold, in the first window of each series."""
+        counts = np.maximum(0, ends - self.horizon - self._origins + 1)
+        self.n_short = int((counts == 0).sum())
+        self._after = np.cumsum(counts)
+        """The number of the window after the last of each series."""
+        self.sizes = np.broadcast_to(np.array([[self.look_back]], np.int32), (int(self._after[-1]), 1))
+
+    def __getitem__(self, i: Any) -> Any:
+        origin = self.origin(i)
+        window = slice(origin - self.look_back, origin + self.horizon)
+        parts = {
+            name: self.columns[name].values[window] for name in ("steps", "known") if name in self.columns
+        }
+        return self._encoder.revive(self.row(i), parts)
+
+    def origin(self, i: int) -> int:
+        """The place of the first step that is foretold, among the steps of all series."""
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        series = int(np.searchsorted(self._after, i, side="right"))
+        first = int(self._after[series - 1]) if series else 0
+        return int(self._origins[series]) + i - first
+
+    def row(self, i: int) -> Row:
+        """The row in which the first step stands that is foretold."""
+        return super().row(int(np.searchsorted(self._steps.ends, self.origin(i), side="right")))
+
+    def refuse_unfit(self, name: str) -> None:
+        """A series that is shorter than a window teaches nothing."""
+        if not len(self):
+            longest = int(np.diff(self._steps.ends, prepend=0).max()) if self.columns else 0
+            needed = self.look_back + self.horizon
+            raise DataError(
+                f"{name}: no series has the {needed:,} steps of a window (task.look_back {self.look_back:,} "
+                f"and task.horizon {self.horizon:,}), the longest has {longest:,}; give longer series, or "
+                "lower them"
+            )
