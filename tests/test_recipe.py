@@ -217,7 +217,12 @@ def test_a_key_near_nothing_is_said_with_all_known_ones() -> None:
         (TRANSLATE, "task.kind", "translat", r"task\.kind: unknown 'translat'; did you mean translate\?"),
         (TRANSLATE, "model", {}, r"model\.kind: missing"),
         (CLASSIFY, "model.encoder", {"cell": "gru"}, r"model\.encoder\.kind: missing"),
-        (CLASSIFY, "model.encoder.kind", "lstm", r"model\.encoder\.kind: unknown 'lstm'; known: bert, rnn, "),
+        (
+            CLASSIFY,
+            "model.encoder.kind",
+            "lstm",
+            r"model\.encoder\.kind: unknown 'lstm'; known: bert, patchtst, ",
+        ),
         (CLASSIFY, "model.encoder.d_hidden", 7, r"model\.encoder\.d_hidden: 7 should be a multiple of 2"),
         (
             CLASSIFY,

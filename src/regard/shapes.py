@@ -11,7 +11,8 @@
 | E | head width of queries and keys | L | layers |
 | W | head width of values | D | model width |
 | F | inner width | R | windows of long texts |
-| A | anti-diagonals of a lattice | | |
+| A | anti-diagonals of a lattice | J | the mean and the quantiles of a forecast |
+| Y | horizon: steps that are forecast | | |
 
 Masks are called `keep_*`, True = keep. Hyper-parameters are called as in the papers:
 `d_model d_ff n_heads n_layers`; counts begin with `n_`, widths with `d_`.

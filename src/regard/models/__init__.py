@@ -10,9 +10,12 @@ from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import EncoderConfig, EncodingConfig
 from regard.models.encoders.bert import Bert, BertConfig
 from regard.models.ensemble import Ensemble
+from regard.models.forecaster import Forecaster, ForecasterConfig
 from regard.models.gpt import GPT, GPTConfig
 from regard.models.hmm import HMM, HMMConfig
+from regard.models.linear_forecaster import DLinear, DLinearConfig, NLinear, NLinearConfig
 from regard.models.relater import Relater, RelaterConfig
+from regard.models.rnn_forecaster import RNNForecaster, RNNForecasterConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
@@ -27,7 +30,11 @@ ModelConfig = Annotated[
     | RelaterConfig
     | AnswererConfig
     | GPTConfig
-    | BertPretrainingConfig,
+    | BertPretrainingConfig
+    | ForecasterConfig
+    | NLinearConfig
+    | DLinearConfig
+    | RNNForecasterConfig,
     Field(discriminator="kind"),
 ]
 
@@ -42,13 +49,21 @@ __all__ = [
     "BertPretrainingConfig",
     "Classifier",
     "ClassifierConfig",
+    "DLinear",
+    "DLinearConfig",
     "EncoderConfig",
     "EncodingConfig",
     "Ensemble",
+    "Forecaster",
+    "ForecasterConfig",
     "GPTConfig",
     "HMMConfig",
     "ModelConfig",
+    "NLinear",
+    "NLinearConfig",
     "RNNConfig",
+    "RNNForecaster",
+    "RNNForecasterConfig",
     "RNNSeq2Seq",
     "Relater",
     "RelaterConfig",

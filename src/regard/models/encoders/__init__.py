@@ -11,6 +11,7 @@ from regard.config import Choice
 from regard.models.encoders.bert import Bert, BertConfig
 from regard.models.encoders.encoder import EncoderSettings
 from regard.models.encoders.rnn import RNNEncoderConfig
+from regard.models.encoders.series import PatchTSTConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.words import WordsEncoderConfig
 from regard.models.layer_depth import freeze
@@ -22,6 +23,7 @@ ENCODERS: dict[str, type[EncoderSettings]] = {
     "rnn": RNNEncoderConfig,
     "words": WordsEncoderConfig,
     "bert": BertConfig,
+    "patchtst": PatchTSTConfig,
 }
 EncoderConfig = Annotated[EncoderSettings, Choice(ENCODERS)]
 
@@ -73,6 +75,7 @@ __all__ = [
     "EncoderConfig",
     "EncoderSettings",
     "EncodingConfig",
+    "PatchTSTConfig",
     "RNNEncoderConfig",
     "TransformerEncoderConfig",
     "WordsEncoderConfig",

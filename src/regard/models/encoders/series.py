@@ -1,0 +1,96 @@
+"""PatchTST (Nie et al. 2023): a Transformer over patches of a series.
+
+A patch is a run of steps, projected to a token. Channels are read alone, as in the paper (`independent`: a
+row of the encoder for each), or together (`mixed`: a patch holds all of them). Two differences from the
+paper: layers have LayerNorm in the place of BatchNorm, whose answers depend on the rest of the batch, and
+attention scores are not handed on from layer to layer.
+"""
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from regard.attention import FULL, Learned, Mask, Sinusoidal, padding
+from regard.fields.axis import Axis
+from regard.layers.block import BlockConfig
+from regard.layers.dropout import Dropout
+from regard.layers.feedforward import Activation
+from regard.layers.inputs import Encoded, Inputs
+from regard.layers.stack import Stack
+from regard.layers.steps import n_patches, patches, scaled
+from regard.linear import Linear
+from regard.models.encoders.encoder import EncoderSettings
+from regard.models.widths import Width
+
+
+class PatchTSTConfig(BlockConfig, EncoderSettings):
+    kind: Literal["patchtst"] = "patchtst"
+    reads: ClassVar[str] = "steps"
+    patch: int = Field(16, ge=1, description="steps of a patch")
+    stride: int = Field(8, ge=1, description="steps from one patch to the next")
+    channels: Literal["mixed", "independent"] = Field(
+        "mixed", description="whether a patch holds all channels, or each channel is read alone"
+    )
+    d_model: int = Field(64, ge=1)
+    n_heads: int = Field(4, ge=1)
+    d_ff: int = Field(128, ge=1)
+    n_layers: int = Field(3, ge=1, le=512)
+    activation: Activation = "gelu"
+    position: Literal["learned", "sinusoidal", "rotary", "relative", "alibi", "none"] = "learned"
+    dropout: float = Field(0.2, ge=0, lt=1)
+
+    @property
+    def d_out(self) -> int:
+        return self.d_model
+
+    def build(self, width: Width) -> "PatchTST":
+        return PatchTST(self, width)
+
+    def positions(self, axis: Axis) -> Axis:
+        """The patches of an axis of steps."""
+        n = len(axis)
+        begins = [at * self.stride for at in range(n_patches(n, self.patch, self.stride))]
+        return axis.covered([(begin, min(begin + self.patch, n)) for begin in begins], "patch")
+
+
+class PatchTST(nn.Module):
+    def __init__(self, config: PatchTSTConfig, width: Width) -> None:
+        super().__init__()
+        self.patch, self.stride, self.mixed = config.patch, config.stride, config.channels == "mixed"
+        self.mean, self.deviation, d_model = width["mean"], width["deviation"], config.d_model
+        n_columns = (width["channels"] if self.mixed else 1) + width["known"]
+        self.project = Linear(config.patch * n_columns, d_model)
+        self.position: nn.Module | None = None
+        if config.position == "learned":
+            self.position = Learned(n_patches(width["steps"], config.patch, config.stride), d_model)
+        elif config.position == "sinusoidal":
+            self.position = Sinusoidal(d_model)
+        self.dropout = Dropout(config.dropout)
+        self.stack = Stack(config, config.n_layers)
+
+    def forward(self, inputs: Inputs) -> Encoded:
+        steps_BTC, lengths_B = inputs["steps"], inputs["lengths"]
+        every_T = torch.arange(steps_BTC.shape[1], device=lengths_B.device)
+        real_BT1 = (every_T < lengths_B[:, None])[..., None]
+        x_BTC = torch.where(real_BT1, scaled(steps_BTC, self.mean, self.deviation), 0.0)
+        n_B = (lengths_B - self.patch).clamp(min=0).add(self.stride - 1) // self.stride + 1
+        if not self.mixed:
+            n_B = n_B.repeat_interleave(x_BTC.shape[2])
+        return Encoded(self.encode(x_BTC, None, padding(n_B)), n_B)
+
+    def encode(self, x_BTC: Tensor, known_BTK: Tensor | None = None, mask: Mask = FULL) -> Tensor:
+        """states_RND of steps on one scale without gaps; where channels are read alone, R is B × C."""
+        rows_RCT = x_BTC.transpose(1, 2)
+        if not self.mixed:
+            rows_RCT = rows_RCT.flatten(0, 1)[:, None]
+        if known_BTK is not None:
+            known_BKT = known_BTK.transpose(1, 2)
+            each = len(rows_RCT) // len(known_BKT)
+            rows_RCT = torch.cat([rows_RCT, known_BKT.repeat_interleave(each, 0)], 1)
+        x_RND = self.project(patches(rows_RCT, self.patch, self.stride))
+        if self.position is not None:
+            x_RND = x_RND + self.position(torch.arange(x_RND.shape[1], device=x_RND.device)[None])
+        states_RND: Tensor = self.stack(self.dropout(x_RND), mask=mask)[0]
+        return states_RND
