@@ -11,17 +11,17 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.config import Config
 from regard.fields.axis import Axis
 from regard.layers.dropout import Dropout
 from regard.layers.inputs import Inputs
 from regard.layers.steps import Ahead, Instance, n_patches, scaled
 from regard.linear import Linear
 from regard.models.encoders.series import PatchTSTConfig
+from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
 
 
-class ForecasterConfig(Config):
+class ForecasterConfig(ModelSettings):
     kind: Literal["forecaster"] = "forecaster"
     encoder: PatchTSTConfig = PatchTSTConfig(channels="independent")
     instance_norm: bool = Field(True, description="normalise each series by its own mean and deviation")

@@ -11,19 +11,19 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.config import Config
 from regard.fields.axis import Axis
 from regard.layers.inputs import Inputs
 from regard.layers.steps import last_known, scaled
 from regard.linear import Linear
 from regard.models.forecaster import ahead
+from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
 
 UNITS = 48
 """Groups of steps that the past is shown in, about."""
 
 
-class LinearForecasterConfig(Config):
+class LinearForecasterConfig(ModelSettings):
     reads: ClassVar[str] = "steps"
 
     @property

@@ -12,17 +12,17 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from regard.attention import Additive, Attention
-from regard.config import Config
 from regard.fields.axis import Axis
 from regard.layers.dropout import Dropout
 from regard.layers.inputs import Inputs
 from regard.layers.recurrent import CellKind, CellStack, Recurrent
 from regard.layers.steps import Instance, Known, patches, scaled
 from regard.linear import Linear
+from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
 
 
-class RNNForecasterConfig(Config):
+class RNNForecasterConfig(ModelSettings):
     kind: Literal["rnn_forecaster"] = "rnn_forecaster"
     reads: ClassVar[str] = "steps"
     patch: int = Field(24, ge=1, description="steps that are read, and written, at once")
