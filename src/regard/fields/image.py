@@ -1,4 +1,4 @@
-"""A picture: a cell is the path of a file, its bytes, or a record of an array; a value has pixels of one size."""
+"""A picture: a cell is the path of a file, its bytes, or a record of an array, made pixels of one size."""
 
 import json
 from collections.abc import Iterable, Sequence

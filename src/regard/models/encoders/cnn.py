@@ -64,9 +64,8 @@ class CNN(nn.Module):
     def forward(self, inputs: Inputs) -> Encoded:
         x_BCYX = self.stem(channels_first(self.normalise(inputs["pixels"])))
         states_BTC = in_reading_order(F.relu(self.norm(self.blocks(x_BCYX))))
-        return Encoded(
-            states_BTC, torch.full((len(states_BTC),), states_BTC.shape[1], device=states_BTC.device)
-        )
+        n_batch, n_states = states_BTC.shape[:2]
+        return Encoded(states_BTC, torch.full((n_batch,), n_states, device=states_BTC.device))
 
 
 class Residual(nn.Module):

@@ -143,13 +143,13 @@ class ViT(nn.Module):
         if self.training and self.patch_dropout.p:
             x_BTD = x_BTD * self.patch_dropout(x_BTD.new_ones(*x_BTD.shape[:2], 1))
         if self.class_tokens is not None:
-            tokens_BTD = self.class_tokens.expand(len(x_BTD), -1, -1)
+            tokens_BTD = self.class_tokens.expand(x_BTD.shape[0], -1, -1)
             x_BTD = torch.cat([tokens_BTD.to(x_BTD.dtype), x_BTD], dim=1)
-        n_states = x_BTD.shape[1]
+        n_batch, n_states = x_BTD.shape[:2]
         if self.position is not None:
             x_BTD = x_BTD + self.position(torch.arange(n_states, device=x_BTD.device))
         states_BTD = self.stack(self.dropout(x_BTD))[0]
-        return Encoded(states_BTD, torch.full((len(x_BTD),), n_states, device=x_BTD.device))
+        return Encoded(states_BTD, torch.full((n_batch,), n_states, device=x_BTD.device))
 
 
 class Plane(nn.Module):
