@@ -51,12 +51,8 @@ class EncodingConfig(ModelSettings):
     @property
     def n_layers(self) -> int | None:
         """That lie one above the other with a height each, if the encoder is made of such."""
-        encoder = self.encoder
-        return (
-            encoder.n_layers
-            if isinstance(encoder, TransformerEncoderConfig | BertConfig | ViTConfig)
-            else None
-        )
+        stacks = TransformerEncoderConfig | BertConfig | ViTConfig
+        return self.encoder.n_layers if isinstance(self.encoder, stacks) else None
 
     def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
         if self.freeze is not None:
