@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.attention import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, sinusoid
+from regard.attention import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, TimeGaps, sinusoid
 
 B, H, Q, K, D = 2, 3, 5, 11, 13
 
@@ -64,3 +64,14 @@ def test_alibi_is_minus_slope_times_distance() -> None:
         for i in range(Q):
             for j in range(K):
                 assert bias[0, head, i, j].item() == pytest.approx(-slope * abs(i - j))
+
+
+def test_time_gaps_are_told_apart_by_octaves() -> None:
+    gaps, times_1T = TimeGaps(H), torch.tensor([[0.0, 1, 3, 4, 7, 8, 1e8]], dtype=torch.float64)
+    buckets = gaps.bucket(times_1T - times_1T[:, :1])[0]
+    by_hand = [(1 + gap).bit_length() - (gap & (gap + 1) == 0) for gap in (0, 1, 3, 4, 7, 8, 10**8)]
+    assert buckets.tolist() == by_hand
+    bias_1HQK = gaps(times_1T, times_1T)
+    assert torch.equal(bias_1HQK, bias_1HQK.transpose(2, 3)), "how long, not which way"
+    assert torch.equal(bias_1HQK[0, :, 0], gaps.weight[buckets].T)
+    assert torch.equal(gaps(times_1T + 60, times_1T + 60), bias_1HQK)

@@ -5,7 +5,7 @@ from regard.attention.core import attend
 from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask, causal, chunk, only_keys, padding, prefix, segments, window
 from regard.attention.multihead import Attention
-from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, sinusoid
+from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, TimeGaps, sinusoid
 from regard.attention.score import Additive, Dot, General, ScaledDot, Score
 from regard.attention.tap import Replace, Site, Tap, Trace, sites, tapped
 
@@ -28,6 +28,7 @@ __all__ = [
     "Site",
     "Static",
     "Tap",
+    "TimeGaps",
     "Trace",
     "Unpadded",
     "attend",

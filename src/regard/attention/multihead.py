@@ -14,7 +14,7 @@ from regard.attention.cache import Growing, Static
 from regard.attention.core import Bias, attend
 from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask
-from regard.attention.position import ALiBi, RelativeBias, Rotary
+from regard.attention.position import ALiBi, RelativeBias, Rotary, TimeGaps
 from regard.attention.score import ScaledDot, Score
 from regard.attention.tap import Site
 from regard.linear import Linear, concat_weights
@@ -36,7 +36,7 @@ class Attention(Site):
         project: str = "qkvo",
         bias: bool = True,
         rotary: Rotary | None = None,
-        distance: RelativeBias | ALiBi | None = None,
+        distance: RelativeBias | ALiBi | TimeGaps | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 Positions always come as positions_BT (or T), never as one offset: left padding, unequal prompts and
 caches then need no special case. `Sinusoidal` and `Learned` are added to embeddings, `Rotary` turns
-queries and keys, `RelativeBias` and `ALiBi` are added to scores.
+queries and keys, `RelativeBias`, `TimeGaps` and `ALiBi` are added to scores.
 """
 
 import math
@@ -97,6 +97,29 @@ class RelativeBias(nn.Module):
     def forward(self, query_BQ: Tensor, key_BK: Tensor) -> Tensor:
         ahead_BQK = key_BK[:, None, :] - query_BQ[:, :, None]
         return self.weight[self.bucket(ahead_BQK)].permute(0, 3, 1, 2)
+
+
+class TimeGaps(nn.Module):
+    """A trained number per head and time between query and key, in octaves of seconds: 0, 1, 2–3, 4–7 …
+
+    Where `RelativeBias` counts positions, this reads clocks: positions are the times, in seconds.
+    """
+
+    def __init__(self, n_heads: int, n_buckets: int = 32) -> None:
+        super().__init__()
+        self.n_buckets = n_buckets
+        self.weight = nn.Parameter(torch.empty(n_buckets, n_heads))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, std=0.02)
+
+    def bucket(self, gap: Tensor) -> Tensor:
+        return (1 + gap.abs().double()).log2().ceil().long().clamp(max=self.n_buckets - 1)
+
+    def forward(self, query_BQ: Tensor, key_BK: Tensor) -> Tensor:
+        gap_BQK = key_BK[:, None, :] - query_BQ[:, :, None]
+        return self.weight[self.bucket(gap_BQK)].permute(0, 3, 1, 2)
 
 
 class ALiBi(nn.Module):
