@@ -5,20 +5,21 @@ from typing import Annotated
 from pydantic import Field
 
 from regard.models.answerer import Answerer, AnswererConfig
+from regard.models.bert4rec import BERT4Rec, BERT4RecConfig
 from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import EncoderConfig, EncodingConfig
 from regard.models.encoders.bert import Bert, BertConfig
-from regard.models.encoders.cnn import CNNConfig
-from regard.models.encoders.vit import ViTConfig
 from regard.models.ensemble import Ensemble
 from regard.models.forecaster import Forecaster, ForecasterConfig
 from regard.models.gpt import GPT, GPTConfig
+from regard.models.gru4rec import GRU4Rec, GRU4RecConfig
 from regard.models.hmm import HMM, HMMConfig
 from regard.models.linear_forecaster import DLinear, DLinearConfig, NLinear, NLinearConfig
 from regard.models.relater import Relater, RelaterConfig
 from regard.models.rnn_forecaster import RNNForecaster, RNNForecasterConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
+from regard.models.sasrec import SASRec, SASRecConfig
 from regard.models.tagger import Tagger, TaggerConfig
 from regard.models.transformer import Transformer, TransformerConfig
 from regard.models.widths import Widths
@@ -36,7 +37,10 @@ ModelConfig = Annotated[
     | ForecasterConfig
     | NLinearConfig
     | DLinearConfig
-    | RNNForecasterConfig,
+    | RNNForecasterConfig
+    | SASRecConfig
+    | BERT4RecConfig
+    | GRU4RecConfig,
     Field(discriminator="kind"),
 ]
 
@@ -45,11 +49,12 @@ __all__ = [
     "HMM",
     "Answerer",
     "AnswererConfig",
+    "BERT4Rec",
+    "BERT4RecConfig",
     "Bert",
     "BertConfig",
     "BertPretraining",
     "BertPretrainingConfig",
-    "CNNConfig",
     "Classifier",
     "ClassifierConfig",
     "DLinear",
@@ -60,6 +65,8 @@ __all__ = [
     "Forecaster",
     "ForecasterConfig",
     "GPTConfig",
+    "GRU4Rec",
+    "GRU4RecConfig",
     "HMMConfig",
     "ModelConfig",
     "NLinear",
@@ -70,10 +77,11 @@ __all__ = [
     "RNNSeq2Seq",
     "Relater",
     "RelaterConfig",
+    "SASRec",
+    "SASRecConfig",
     "Tagger",
     "TaggerConfig",
     "Transformer",
     "TransformerConfig",
-    "ViTConfig",
     "Widths",
 ]

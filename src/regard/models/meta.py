@@ -9,12 +9,14 @@ from torch.overrides import TorchFunctionMode
 
 from regard.errors import RecipeError
 from regard.models import (
+    BERT4RecConfig,
     BertConfig,
     BertPretrainingConfig,
     EncoderConfig,
     EncodingConfig,
     GPTConfig,
     ModelConfig,
+    SASRecConfig,
     TransformerConfig,
 )
 from regard.models.encoders import TransformerEncoderConfig
@@ -49,7 +51,9 @@ def max_tokens(config: ModelConfig) -> int | None:
 
 def max_positions(stack: ModelConfig | EncoderConfig) -> int | None:
     """The number of learned positions; None if it takes any number."""
-    learning = TransformerConfig | TransformerEncoderConfig | GPTConfig | BertConfig
+    learning = (
+        TransformerConfig | TransformerEncoderConfig | GPTConfig | BertConfig | SASRecConfig | BERT4RecConfig
+    )
     return stack.max_positions if isinstance(stack, learning) and stack.position == "learned" else None
 
 
