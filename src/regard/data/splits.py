@@ -5,7 +5,7 @@ What is held out is decided by a border, read off all rows once; the rows are th
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from regard.errors import DataError
 from regard.files.documents import goes_on
@@ -32,6 +32,14 @@ class HoldOut(Protocol):
 
     def split(self, border: Any, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
         """Yields the rows to train on; the others go to `held_out`."""
+
+
+@runtime_checkable
+class HoldsOutTest(HoldOut, Protocol):
+    """Holds out a test as well, where the objective says what in a history or a series it is."""
+
+    def test(self, border: Any, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to test with."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,25 @@ SYNONYMS = {
     "answer": ("answer", "answers", "答案"),
     "reply": ("reply", "response", "responses", "references", "回复"),
 }
+INTERACTIONS = {
+    "user": (
+        *("user", "user_id", "userid", "uid", "customer", "customer_id", "visitor", "visitor_id", "account"),
+        *("reviewerid", "reviewer_id", "session", "session_id", "sessionid", "用户", "会话"),
+    ),
+    "item": (
+        *("item", "item_id", "itemid", "product", "product_id", "productid", "movie", "movie_id", "movieid"),
+        *("asin", "parent_asin", "sku", "track", "track_id", "song", "song_id", "artist_id", "book_id"),
+        *("isbn", "article_id", "物品", "商品"),
+    ),
+    "rating": ("rating", "score", "stars", "overall", "评分"),
+    "time": (
+        *("time", "timestamp", "datetime", "date", "unixreviewtime", "unix_time", "ts", "created_at"),
+        *("时间", "日期"),
+    ),
+    "title": ("title", "name", "标题", "名称"),
+    "category": ("category", "categories", "genre", "genres", "类别"),
+}
+"""What a record of an interaction, and one of an item, has; in other tables such columns mean nothing."""
 
 Column = str | int
 
@@ -80,4 +99,6 @@ def column_name(where: str, role: str, column: Column | None, names: Sequence[st
 def named_like(role: str, names: Iterable[str]) -> str | None:
     """The first of `names` that is the role's own name or a synonym of it."""
     spelled = {name.lower(): name for name in names}
-    return next((spelled[name] for name in SYNONYMS.get(role, (role,)) if name in spelled), None)
+    return next(
+        (spelled[name] for name in (SYNONYMS | INTERACTIONS).get(role, (role,)) if name in spelled), None
+    )

@@ -13,13 +13,13 @@ from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
 
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`, `arff`, `npy`, `npz` or `text`, by
-    the suffix below `.gz`.
+    """`tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`, `arff`, `npy`, `npz` or
+    `text`, by the suffix below `.gz`.
     """
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
     formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}
-    formats |= {".ts": "ts", ".arff": "arff", ".npy": "npy", ".npz": "npz"}
+    formats |= {".dat": "dat", ".ts": "ts", ".arff": "arff", ".npy": "npy", ".npz": "npz"}
     return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
 
 
@@ -70,6 +70,8 @@ def file_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]
     match file_format(file):
         case "csv":
             return _csv_cells(file, text)
+        case "dat":
+            return ((number, line.split("::")) for number, line in enumerate(text, 1) if line.strip())
         case "tsv":
             return ((number, line.split("\t")) for number, line in enumerate(text, 1) if line.strip(" "))
         case _:

@@ -1,5 +1,5 @@
-"""Files → rows, lazily: aligned text files, TSV, CSV, JSON lines, CoNLL, SQuAD, .ts, .arff, each plain or
-`.gz`; Parquet, .npy, .npz.
+"""Files → rows, lazily: aligned text files, TSV, CSV, .dat, JSON lines, CoNLL, SQuAD, .ts, .arff, each plain
+or `.gz`; Parquet, .npy, .npz.
 
 The suffix decides the format (formats.py), and READERS which function reads it. A path may be a pattern for
 many files (`part-*.tsv.gz`), read in the order of their names. A column is a name or a number counted from 1.
@@ -7,6 +7,8 @@ A TSV or CSV file has a header if, and only if, some column is given by name, or
 the name of a wanted role or one of its SYNONYMS (columns.py).
 A role whose column is not given takes the column named like it; without a header, the first column that no
 other role claims. Plain text files beside one another are the columns of one table.
+
+For a task that reads histories, records in any files and any order make a row for each user: interactions.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +24,7 @@ from regard.files.arrays import arrays, by_role, moments
 from regard.files.columns import Column, cell_places, column_name, named_like
 from regard.files.documents import By, documents
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects, text_cell
+from regard.files.interactions import Grouping, Histories, Interaction, group
 from regard.files.lines import Refuse, expand, lines, refuse_at_once, resolve
 from regard.files.measurements import Measured, Stretch, is_word, stretches
 from regard.files.row import Row
@@ -49,6 +52,12 @@ class TextCells:
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return text_cell(where, name, cell)
+
+
+class OptionalText(TextCells):
+    """Cells of text in a column that may be missing."""
+
+    optional = True
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,14 @@ class Reading:
         free = (role for role in spread if self.columns[role] is None)
         return next((role for role in free if named_like(role, names) is None), None)
 
+    def within(self, n_cells: int) -> dict[str, Column | None]:
+        """The roles of a table without names: optional ones only if it has cells for all."""
+        columns = dict(self.columns)
+        for role, column in self.columns.items():
+            if len(columns) > n_cells and column is None and self.field(role).optional:
+                del columns[role]
+        return columns
+
     def cells(
         self, file: str, where: str, cells: Mapping[str, object], names: Mapping[str, str]
     ) -> dict[str, Any] | None:
@@ -119,12 +136,17 @@ def read_rows(
     base: Path | None = None,
     documents: By | None = None,
     measured: Measured | None = None,
+    grouping: Grouping | None = None,
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Row]:
     """Yields the rows of aligned text files (one per role), or of files of records, one after another.
 
     Empty cells are for the task to judge.
     """
+    if grouping is not None:
+        grouped = histories(paths, columns, grouping, encoding=encoding, base=base, refuse=refuse)
+        yield from grouped.rows(", ".join(paths))
+        return
     reading = Reading(columns, fields or {}, encoding, base, documents, measured, refuse)
     if not paths:
         raise DataError(f"no data files are given for {', '.join(columns)}")
@@ -146,12 +168,82 @@ def read_rows(
             yield from _table(files[0], cells, reading)
         return
     for file in chain.from_iterable(found):
-        row: Row | None = None
-        for row in READERS[file_format(file)](file, reading):
-            yield row
-        if row is None:
-            nothing = "questions" if file_format(file) == "squad" else "records, only a header or blank lines"
-            raise DataError(f"{file}: holds no {nothing}")
+        yield from _file_rows(file, reading)
+
+
+def _file_rows(file: str, reading: "Reading") -> Iterator[Row]:
+    row: Row | None = None
+    for row in READERS[file_format(file)](file, reading):
+        yield row
+    if row is None:
+        nothing = "questions" if file_format(file) == "squad" else "records, only a header or blank lines"
+        raise DataError(f"{file}: holds no {nothing}")
+
+
+INTERACTION = ("user", "item", "rating", "time")
+"""The roles of a record of an interaction, and the order of its columns where they have no names."""
+
+
+def histories(
+    paths: Sequence[str],
+    columns: Mapping[str, Column | None],
+    grouping: Grouping,
+    *,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+    refuse: Refuse = refuse_at_once,
+) -> Histories:
+    """The histories in files of interactions; the same files are grouped once, and mapped from then on."""
+    files = tuple(chain.from_iterable(expand(path, base) for path in paths))
+    chosen = tuple((role, columns.get(role)) for role in INTERACTION)
+    if refuse is not refuse_at_once:
+        return _grouped(files, chosen, grouping, encoding, base, refuse)
+    stamps = tuple(resolve(file, base).stat()[6:9] for file in files)
+    return _grouped_once(files, stamps, chosen, grouping, encoding, base)
+
+
+@lru_cache(4)
+def _grouped_once(
+    files: tuple[str, ...],
+    stamps: tuple[Any, ...],
+    columns: tuple[tuple[str, Column | None], ...],
+    grouping: Grouping,
+    encoding: str,
+    base: Path | None,
+) -> Histories:
+    return _grouped(files, columns, grouping, encoding, base, refuse_at_once)
+
+
+def _grouped(
+    files: Sequence[str],
+    columns: Sequence[tuple[str, Column | None]],
+    grouping: Grouping,
+    encoding: str,
+    base: Path | None,
+    refuse: Refuse,
+) -> Histories:
+    optional = {"rating": OptionalText(), "time": OptionalText()}
+    reading = Reading(dict(columns), optional, encoding, base, refuse=refuse)
+    found = group(
+        chain.from_iterable(_interactions(file, reading, grouping) for file in files), grouping, refuse
+    )
+    if not len(found):
+        least = f"min_user {grouping.min_user}, min_item {grouping.min_item}"
+        raise DataError(f"{', '.join(files)}: no history is left ({least}); lower what is asked of them")
+    return found
+
+
+def _interactions(file: str, reading: Reading, grouping: Grouping) -> Iterator[Interaction]:
+    if file_format(file) == "text":
+        for number, line in enumerate(reading.lines(file), 1):
+            first, *rest = line.split() or [""]
+            user, items = (first, rest) if grouping.lines == "user items" else (str(number), [first, *rest])
+            for item in items:
+                yield Interaction(user, item, None, None, f"{file}:{number}")
+        return
+    for row in _file_rows(file, reading):
+        cells = row.cells
+        yield Interaction(cells["user"], cells["item"], cells.get("time"), cells.get("rating"), row.where)
 
 
 def word_where(row: Row, place: int) -> str:
@@ -179,6 +271,7 @@ def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tu
 _QUOTING = {
     "csv": 'a text that contains a comma must stand in "quotes"',
     "tsv": "a text cannot contain a tab",
+    "dat": "a text cannot contain ::",
     "text": "",
 }
 
@@ -212,14 +305,13 @@ def _table(file: str, table: Iterator[tuple[int, list[str]]], reading: Reading) 
     has_header = file_format(file) != "text" and any(
         isinstance(column, str) or named_like(role, names) for role, column in columns.items()
     )
-    if has_header or len(names) == 1:
-        columns = reading.wanted(names)
+    columns = reading.wanted(names) if has_header or len(names) == 1 else reading.within(len(names))
     places = cell_places(file, columns, names if has_header else None)
     width = max(places.values(), default=0) + 1
     most = max(width, len(names))
     for line, cells in table if has_header else chain([first], table):
         if len(cells) < width:
-            between = {"tsv": "a tab", "csv": "a comma"}.get(file_format(file), "a line end")
+            between = {"tsv": "a tab", "csv": "a comma", "dat": "::"}.get(file_format(file), "a line end")
             refuse(
                 DataError(
                     f"{file}:{line}: {len(cells)} cell{'s' * (len(cells) > 1)} found, {width} needed; "
@@ -412,6 +504,7 @@ READERS: dict[str, Reader] = {
     "text": _text_rows,
     "tsv": _table_rows,
     "csv": _table_rows,
+    "dat": _table_rows,
     "jsonl": _json_rows,
     "parquet": _parquet_rows,
     "conll": _sentence_rows,

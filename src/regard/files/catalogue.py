@@ -1,0 +1,30 @@
+"""What items are called: a second file with a title, and perhaps a category, for each of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.files.columns import Column
+from regard.files.read import OptionalText, read_rows
+
+
+class Described(NamedTuple):
+    title: str
+    category: str = ""
+
+
+def catalogue(
+    path: str,
+    columns: Mapping[str, Column | None] | None = None,
+    *,
+    encoding: str = "utf-8",
+    base: Path | None = None,
+) -> dict[str, Described]:
+    """Item → its title and category; of an item that comes twice the first."""
+    roles = {role: (columns or {}).get(role) for role in ("item", "title", "category")}
+    rows = read_rows([path], roles, fields={"category": OptionalText()}, encoding=encoding, base=base)
+    found: dict[str, Described] = {}
+    for row in rows:
+        title, category = row.cells["title"], row.cells.get("category", "")
+        found.setdefault(row.cells["item"], Described(title, category))
+    return found
