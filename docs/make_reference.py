@@ -11,16 +11,20 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from regard.decode import DecodeConfig
+from regard.fields.items import ItemsSettings
 from regard.layers.block import BlockConfig
 from regard.models import (
     AnswererConfig,
+    BERT4RecConfig,
     BertConfig,
     BertPretrainingConfig,
     ClassifierConfig,
     GPTConfig,
+    GRU4RecConfig,
     HMMConfig,
     RelaterConfig,
     RNNConfig,
+    SASRecConfig,
     TaggerConfig,
     TransformerConfig,
 )
@@ -37,6 +41,7 @@ from regard.tasks import (
     LanguageModelConfig,
     MultilabelConfig,
     PretrainConfig,
+    RecommendConfig,
     RelationConfig,
     SummarizeConfig,
     TagConfig,
@@ -45,6 +50,7 @@ from regard.tasks import (
 from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
+from regard.tasks.recommend import GBCEConfig, SampledSoftmaxConfig, SoftmaxConfig
 from regard.text.vocabulary import TokenizerConfig
 from regard.training.config import TrainConfig
 
@@ -64,6 +70,10 @@ class Section(NamedTuple):
     """The settings shown; all of them when empty."""
 
 
+RECOMMENDER_SETTINGS = (
+    *("d_model", "n_heads", "d_ff", "n_layers", "activation", "norm", "position", "max_positions", "dropout"),
+    *("time_gaps", "tie_embeddings"),
+)
 SECTIONS = (
     Section("The top of the file", Recipe, "These stand before the first `[table]`."),
     Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
@@ -93,9 +103,28 @@ SECTIONS = (
         "Documents in, an encoder out; and a text with blanks in, what fills them out.",
     ),
     Section(
+        '`[task]` with `kind = "recommend"`',
+        RecommendConfig,
+        "A history of items in, what is wanted next out: [recommend.md](recommend.md).",
+    ),
+    Section("`[fields.items]`", ItemsSettings, "How interactions become histories, for `recommend`."),
+    Section(
+        '`[task.loss]` with `kind = "softmax"`', SoftmaxConfig, "Cross-entropy over the whole catalogue."
+    ),
+    Section(
+        '`[task.loss]` with `kind = "sampled_softmax"`',
+        SampledSoftmaxConfig,
+        "Cross-entropy over the target and drawn negatives, corrected for how often each is drawn.",
+    ),
+    Section(
+        '`[task.loss]` with `kind = "gbce"`',
+        GBCEConfig,
+        "Generalised binary cross-entropy with few negatives (Petrov & Macdonald 2023).",
+    ),
+    Section(
         "`[task.tokenizer]`",
         TokenizerConfig,
-        'Learnt from the training data; every task has one. Of a language model `space` is `"kept"`.',
+        'Learnt from the training data, where a task reads text. Of a language model `space` is `"kept"`.',
     ),
     Section(
         "`[task.tokenizer]` of `pretrain`",
@@ -164,6 +193,20 @@ SECTIONS = (
         "For `pretrain`; its encoder is a `bert`.",
     ),
     Section(
+        '`[model]` with `kind = "sasrec"`',
+        SASRecConfig,
+        "For `recommend`. It also has every setting of a Transformer layer; these differ or are new.",
+        RECOMMENDER_SETTINGS,
+    ),
+    Section(
+        '`[model]` with `kind = "bert4rec"`',
+        BERT4RecConfig,
+        'For `recommend` with `objective = "masked"`. It also has every setting of a Transformer layer; '
+        "these differ or are new.",
+        tuple(name for name in RECOMMENDER_SETTINGS if name != "tie_embeddings"),
+    ),
+    Section('`[model]` with `kind = "gru4rec"`', GRU4RecConfig, "For `recommend`: a recurrent network."),
+    Section(
         '`[model.encoder]` with `kind = "rnn"`',
         RNNEncoderConfig,
         "The default encoder; a tagger's and a relater's have `d_hidden` 256 and `dropout` 0.5 unless told.",
@@ -188,6 +231,14 @@ SECTIONS = (
 )
 
 CELL = "plain, long short-term memory, gated recurrent unit"
+
+RECOMMENDER = {
+    "n_heads": "attention heads; must divide `d_model`",
+    "n_layers": "Transformer layers",
+    "activation": "as above",
+    "norm": "as above",
+    "position": "as above",
+}
 
 MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     Recipe: {
@@ -280,6 +331,16 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "input_feeding": "`luong` only: what was seen enters the next step",
         "combine": "g(h, c): tanh(W [h; c]), or h + c",
         "dropout": "on embeddings, between layers, on encoder states and before the output",
+    },
+    RecommendConfig: {
+        "loss": "what is minimised; the tables below",
+    },
+    SoftmaxConfig: {"smoothing": "share of the target probability spread evenly over the catalogue"},
+    SASRecConfig: RECOMMENDER,
+    BERT4RecConfig: RECOMMENDER,
+    GRU4RecConfig: {
+        "cell": CELL,
+        "n_layers": "recurrent layers",
     },
     ClassifierConfig: {
         "encoder": "what reads the text",

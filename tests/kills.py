@@ -36,21 +36,32 @@ from small_runs import SIZES, write_recipe
 
 SAVE_EVERY = 3
 STEPS = 40
+TRANSLATE = """
+kind = "translate"
+max_length = 16
+tokenizer = {{ kind = "word", vocab_size = 60, min_frequency = 1 }}
+[data]
+train = "{folder}/train.tsv"
+valid = "{folder}/valid.tsv"
+columns = {{ source = 2, target = 1 }}
+"""
+RECOMMEND = """
+kind = "recommend"
+objective = "masked"
+loss = {{ kind = "sampled_softmax", negatives = 5 }}
+max_length = 7
+[data]
+train = "{folder}/ratings.csv"
+"""
+SMALL = "d_model = 8\nn_heads = 2\nd_ff = 12\nn_layers = 1"
 MODELS = {
-    "transformer": f'kind = "transformer"\n{SIZES}',
-    "rnn": 'kind = "rnn_seq2seq"\nd_embed = 7\nd_hidden = 6\ndropout = 0.1',
+    "transformer": f'{TRANSLATE}[model]\nkind = "transformer"\n{SIZES}',
+    "rnn": f'{TRANSLATE}[model]\nkind = "rnn_seq2seq"\nd_embed = 7\nd_hidden = 6\ndropout = 0.1',
+    "bert4rec": f'{RECOMMEND}[model]\nkind = "bert4rec"\n{SMALL}',
 }
 RECIPE = """
 run = "{{folder}}/run"
 [task]
-kind = "translate"
-max_length = 16
-tokenizer = {{{{ kind = "word", vocab_size = 60, min_frequency = 1 }}}}
-[data]
-train = "{{folder}}/train.tsv"
-valid = "{{folder}}/valid.tsv"
-columns = {{{{ source = 2, target = 1 }}}}
-[model]
 {model}
 [train]
 max_steps = {steps}

@@ -57,12 +57,26 @@ def write_pairs(path: Path, n_rows: int) -> None:
     path.write_text("".join(lines), "utf-8")
 
 
+def write_ratings(path: Path, n_users: int, n_items: int = 11) -> None:
+    """Interactions in no order, of users who go round and round the items, a step or two at a time."""
+    rng = random.Random(n_users)
+    rows = []
+    for user in range(n_users):
+        item = rng.randrange(n_items)
+        for time in range(rng.randint(3, 12)):
+            rows.append(f"u{user:02},item {item},{5 - item % 3},{1_700_000_000 + 3600 * time}")
+            item = (item + rng.choice([1, 1, 1, 2])) % n_items
+    rng.shuffle(rows)
+    path.write_text("\n".join(["user_id,item_id,rating,timestamp", *rows]) + "\n", "utf-8")
+
+
 def write_recipe(folder: Path, text: str = RECIPE) -> Path:
     """A recipe and its data in `folder`."""
     for split, n_rows in (("train", 40), ("valid", 7), ("test", 5)):
         write_pairs(folder / f"{split}.tsv", n_rows)
     rows = (f"{'good' if n % 3 else 'bad'} film {n % 5},{'yes' if n % 3 else 'no'}" for n in range(30))
     (folder / "texts.csv").write_text("text,label\n" + "\n".join(rows) + "\n", "utf-8")
+    write_ratings(folder / "ratings.csv", 30)
     path = folder / "recipe.toml"
     path.write_text(text.format(folder=folder, sizes=SIZES), "utf-8")
     return path

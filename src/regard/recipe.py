@@ -17,13 +17,22 @@ from regard.fields import FIELDS
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
 from regard.files.read import first_cells
-from regard.models import EncodingConfig, GPTConfig, HMMConfig, ModelConfig, RNNConfig, TransformerConfig
+from regard.models import (
+    BERT4RecConfig,
+    EncodingConfig,
+    GPTConfig,
+    HMMConfig,
+    ModelConfig,
+    RNNConfig,
+    TransformerConfig,
+)
 from regard.models.encoders import ENCODERS
 from regard.models.meta import max_tokens
-from regard.tasks import TASKS, TaskConfig
+from regard.tasks import TASKS, RecommendConfig, TaskConfig
 from regard.training.config import TrainConfig
 
 MAX_BYTES = 1_000_000
+OBJECTIVES = {"next": "what comes next", "masked": "to fill in hidden items"}
 MEMBER = re.compile(r"(constrained-)?(str|int)|literal\[.*\]|dict\[.*\]")
 """What pydantic calls the members of unions like `str | int`, where it names a place."""
 
@@ -37,6 +46,7 @@ class DataConfig(Config):
         description="without it, part of the training data is held out: each 20th row, of plain text the end",
     )
     test: tuple[str, ...] | None = None
+    titles: str | None = Field(None, description="what items are called: a file of item, title and category")
     columns: dict[str, Column] = Field({}, description="role → column name, or number counted from 1")
     encoding: str = "utf-8"
 
@@ -120,21 +130,25 @@ class Recipe(Config):
         self._encoder_fits()
         self._layers_fit()
         self._can_copy()
+        self._objective_fits()
         roles = self.task.roles
+        titled = () if self.data.titles is None else ("title", "category")
         for role in self.data.columns:
-            if role not in roles:
+            if role not in (*roles, *titled):
                 raise ValueError(f"data.columns.{role}: unknown{did_you_mean(role, roles)}")
         return self
 
     def _encoder_fits(self) -> None:
         """Whether the encoder reads the kind of input that the task has."""
+        if not isinstance(self.model, EncodingConfig):
+            return
         fields = getattr(self.task, "fields", {}).values()
         needs = {FIELDS[one.kind].reads for one in fields} - {""} or {"tokens"}
-        reads = self.model.encoder.reads if isinstance(self.model, EncodingConfig) else "tokens"
+        reads = self.model.encoder.reads
         for needed in needs - {reads}:
             fitting = [kind for kind, encoder in ENCODERS.items() if encoder.reads == needed]
             raise ValueError(
-                f"model.encoder: {getattr(self.model, 'encoder', self.model).kind} reads {reads}, but the "
+                f"model.encoder: {self.model.encoder.kind} reads {reads}, but the "
                 f"input of the task is {needed}; use {' or '.join(fitting) or 'another task'}"
             )
 
@@ -167,6 +181,18 @@ class Recipe(Config):
         if not getattr(self.task, "joint", False):
             raise ValueError(
                 "model.copies: what is copied must mean the same on both sides; set task.joint = true"
+            )
+
+    def _objective_fits(self) -> None:
+        """Whether a recommender learns what it can be asked."""
+        if not isinstance(self.task, RecommendConfig):
+            if self.data.titles is not None:
+                raise ValueError(f"data.titles: are those of items; the task {self.task.kind} has none")
+            return
+        right = "masked" if isinstance(self.model, BERT4RecConfig) else "next"
+        if self.task.objective != right:
+            raise ValueError(
+                f"task.objective: {self.model.kind} learns {OBJECTIVES[right]}; set it to {right!r}"
             )
 
     def _told_elsewhere(self, setting: str) -> bool:

@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "layers": "attention linear config",
     "models": "fields.axis layers attention linear text.tags config errors",
     # what a problem means
-    "tasks": "layers.inputs models layers.heads baselines files text fields data metrics decode config errors"
+    "tasks": "layers.inputs layers.heads layers.retrieval layers.sampled models baselines files text fields"
+    " data metrics decode config errors"
     " init.columns init.guess init.plan init.settings init.seq2seq check.finding check.rows check.labels",
     "training.machine": "",
     "init.columns": "files",

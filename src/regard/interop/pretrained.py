@@ -36,7 +36,8 @@ def resolve(recipe: Recipe, pretrained: Pretrained | None) -> Recipe:
     """Fill in the pretrained model's sizes; RecipeError if the recipe contradicts them."""
     if pretrained is None:
         return recipe
-    if recipe.task.tokenizer != type(recipe.task.tokenizer)():
+    tokenizer: Any = getattr(recipe.task, "tokenizer", None)
+    if tokenizer is not None and tokenizer != type(tokenizer)():
         raise RecipeError(f"task.tokenizer: the vocabulary comes from {pretrained.folder}; leave this out")
     model, content = recipe.model, recipe.model_dump(mode="json")
     if isinstance(model, GPTConfig):

@@ -6,7 +6,7 @@ that other runs on the same data find it. It may be deleted at any time.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,9 @@ from typing import Any
 from regard.data import cache
 from regard.data.cache import Examples
 from regard.data.layout import scored
-from regard.data.splits import HELD_OUT
+from regard.data.splits import HELD_OUT, HoldsOutTest
 from regard.errors import DataError
+from regard.files.catalogue import Described, catalogue
 from regard.files.row import Row
 from regard.recipe import Recipe
 from regard.runs.lock import turn
@@ -66,14 +67,26 @@ class Corpus:
 
     def fit(self, tokenizer: Tokenizer | None = None) -> AnyTask:
         """The task with its labels and its vocabulary, learnt from the training rows unless given."""
-        return fitted(self.recipe, self.learnt([]), tokenizer)
+        return fitted(self.recipe, self.learnt([]), tokenizer, self.described())
+
+    def described(self) -> dict[str, Described]:
+        """What items are called, where there is a file that says it."""
+        data = self.recipe.data
+        if data.titles is None:
+            return {}
+        return catalogue(data.titles, data.columns, encoding=data.encoding, base=self.base)
 
     def scored(self, task: AnyTask) -> dict[str, Sequence[Any]]:
         """The examples of the splits that are scored, not trained on."""
         given = {split: getattr(self.recipe.data, split) for split in ("valid", "test")}
-        return {
+        found = {
             split: scored(task, self.rows(split), ", ".join(files)) for split, files in given.items() if files
         }
+        hold_out = self.recipe.task.hold_out
+        if isinstance(hold_out, HoldsOutTest) and not given["test"]:
+            rows = hold_out.test(self.border, self.rows("train"))
+            found["test"] = scored(task, rows, ", ".join(self.recipe.data.train))
+        return found
 
     def train(
         self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None], *, resumed: bool = False
@@ -107,10 +120,19 @@ class Corpus:
         raise DataError(f"{files}: no usable examples for valid; {needed}, or give data.valid")
 
 
-def fitted(recipe: Recipe, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> AnyTask:
-    """Only a task whose model can begin with another's encoder is ever given a vocabulary."""
+def fitted(
+    recipe: Recipe,
+    rows: Iterable[Row],
+    tokenizer: Tokenizer | None = None,
+    described: Mapping[str, Described] | None = None,
+) -> AnyTask:
+    """Only a task whose model can begin with another's encoder is ever given a vocabulary, and only one that
+    recommends what items are called.
+    """
     kind: Any = TASKS[recipe.task.kind]
-    given = {} if tokenizer is None else {"tokenizer": tokenizer}
+    given: dict[str, Any] = {} if tokenizer is None else {"tokenizer": tokenizer}
+    if described:
+        given["described"] = described
     task: AnyTask = kind.fit(recipe.task, rows, **given)
     return task
 

@@ -38,7 +38,8 @@ def identity(
 
     `weights` is what the model begins with, if it is not random.
     """
-    files = sorted({*recipe.data.train, *(recipe.data.valid or ()), *(recipe.data.test or ())})
+    data = recipe.data
+    files = sorted({*data.train, *(data.valid or ()), *(data.test or ()), *filter(None, [data.titles])})
     return {
         **of_recipe(recipe),
         **{f"data.{file}": found for file, found in fingerprints(files, base, memo).items()},

@@ -18,6 +18,7 @@ from regard.tasks.dialogue import Dialogue, DialogueConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.multilabel import Multilabel, MultilabelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
+from regard.tasks.recommend import Recommend, RecommendConfig
 from regard.tasks.relation import Relation, RelationConfig
 from regard.tasks.summarize import Summarize, SummarizeConfig
 from regard.tasks.tag import Tag, TagConfig
@@ -36,7 +37,8 @@ TaskConfig = Annotated[
     | RelationConfig
     | AnswerConfig
     | LanguageModelConfig
-    | PretrainConfig,
+    | PretrainConfig
+    | RecommendConfig,
     Field(discriminator="kind"),
 ]
 AnyTask = Task
@@ -52,6 +54,7 @@ _ALL: tuple[type[AnyTask], ...] = (
     Answer,
     LanguageModel,
     Pretrain,
+    Recommend,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
 
@@ -74,6 +77,7 @@ def task_rows(
         encoding=encoding,
         base=base,
         documents=config.document,
+        grouping=config.grouping,
         refuse=refuse,
     )
     for record in records:
@@ -100,6 +104,8 @@ __all__ = [
     "MultilabelConfig",
     "Pretrain",
     "PretrainConfig",
+    "Recommend",
+    "RecommendConfig",
     "Relation",
     "RelationConfig",
     "Summarize",

@@ -26,6 +26,7 @@ from regard.errors import RecipeError
 from regard.fields.axis import Axis
 from regard.fields.field import Field
 from regard.files.documents import By
+from regard.files.interactions import Grouping
 from regard.files.read import Cells
 from regard.files.row import Row, rows_of, text_of
 from regard.metrics.metric import Metric
@@ -177,6 +178,11 @@ class TaskSettings(Config):
     @property
     def document(self) -> By | None:
         """What a document of plain text is, for a task that reads documents."""
+        return None
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """How interactions become histories, for a task that reads histories."""
         return None
 
     @property

@@ -9,12 +9,10 @@ from torch import nn
 
 from regard.config import Choice
 from regard.models.encoders.bert import Bert, BertConfig
-from regard.models.encoders.cnn import CNNConfig
 from regard.models.encoders.encoder import EncoderSettings
 from regard.models.encoders.rnn import RNNEncoderConfig
 from regard.models.encoders.series import PatchTSTConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
-from regard.models.encoders.vit import ViTConfig
 from regard.models.encoders.words import WordsEncoderConfig
 from regard.models.layer_depth import freeze
 from regard.models.lora import adapt
@@ -26,8 +24,6 @@ ENCODERS: dict[str, type[EncoderSettings]] = {
     "words": WordsEncoderConfig,
     "bert": BertConfig,
     "patchtst": PatchTSTConfig,
-    "vit": ViTConfig,
-    "cnn": CNNConfig,
 }
 EncoderConfig = Annotated[EncoderSettings, Choice(ENCODERS)]
 
@@ -51,8 +47,8 @@ class EncodingConfig(ModelSettings):
     @property
     def n_layers(self) -> int | None:
         """That lie one above the other with a height each, if the encoder is made of such."""
-        stacks = TransformerEncoderConfig | BertConfig | ViTConfig
-        return self.encoder.n_layers if isinstance(self.encoder, stacks) else None
+        encoder = self.encoder
+        return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
 
     def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
         if self.freeze is not None:
@@ -76,13 +72,11 @@ __all__ = [
     "ENCODERS",
     "Bert",
     "BertConfig",
-    "CNNConfig",
     "EncoderConfig",
     "EncoderSettings",
     "EncodingConfig",
     "PatchTSTConfig",
     "RNNEncoderConfig",
     "TransformerEncoderConfig",
-    "ViTConfig",
     "WordsEncoderConfig",
 ]

@@ -1,0 +1,507 @@
+"""recommend: what a user will want next, ranked over the whole catalogue, from a history in time order.
+
+A model of the next item (SASRec, GRU4Rec) learns at every place of a history what comes after it; one that
+fills in (BERT4Rec) learns what is hidden at random places, and is asked with a hidden item at the end.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from pydantic import BaseModel, Field
+from torch import Tensor, nn
+
+from regard.baselines import Baseline
+from regard.config import Config
+from regard.data.cache import Arrays, Examples
+from regard.data.example import Example
+from regard.data.histories import WindowedHistories
+from regard.data.last_items import AtTime, LastOf
+from regard.data.splits import HoldOut
+from regard.decode import untold
+from regard.errors import RecipeError
+from regard.fields.axis import Axis
+from regard.fields.field import Coded
+from regard.fields.field import Field as AnyField
+from regard.fields.items import Items, ItemsSettings
+from regard.files.catalogue import Described
+from regard.files.interactions import Grouping
+from regard.files.row import Row
+from regard.layers.heads import Head, HeadInput, log_probs, smoothed_cross_entropy
+from regard.layers.inputs import Inputs
+from regard.layers.retrieval import Excluded, target_ranks, top_items
+from regard.layers.sampled import gbce, sampled_softmax
+from regard.metrics.metric import Metric
+from regard.metrics.ranking import ranked, recommended
+from regard.metrics.resample import Floats, Scores, unweighted
+from regard.models.widths import Widths
+from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.recommend_data import RECOMMEND
+from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, layer_of
+from regard.tasks.task_data import TaskData
+from regard.text.tokenizer import Tokenizer
+
+SAMPLING_POWER = 0.75
+"""Negatives are drawn by their count to this power."""
+HISTORIES_TOGETHER = 256
+MOST_K = 1000
+"""Items of a list."""
+
+
+class SoftmaxConfig(Config):
+    """Cross-entropy over the whole catalogue, in slices."""
+
+    kind: Literal["softmax"] = "softmax"
+    smoothing: float = Field(0.0, ge=0, lt=1)
+
+
+class SampledSoftmaxConfig(Config):
+    """Cross-entropy over the target and drawn negatives, corrected for how they are drawn."""
+
+    kind: Literal["sampled_softmax"] = "sampled_softmax"
+    negatives: int = Field(1024, ge=1, description="drawn for a batch, by how often items are chosen")
+
+
+class GBCEConfig(Config):
+    """Generalised binary cross-entropy with few negatives (gSASRec)."""
+
+    kind: Literal["gbce"] = "gbce"
+    negatives: int = Field(256, ge=1, description="drawn for a batch, all items alike")
+    calibration: float = Field(0.75, ge=0, le=1, description="0: plain binary cross-entropy")
+
+
+LossConfig = Annotated[SoftmaxConfig | SampledSoftmaxConfig | GBCEConfig, Field(discriminator="kind")]
+
+
+class HistoryFields(Config):
+    items: ItemsSettings = ItemsSettings()
+
+
+class RecommendConfig(TaskSettings):
+    kind: Literal["recommend"] = "recommend"
+    roles: ClassVar[tuple[str, ...]] = ("user", "item", "rating", "time")
+    inputs: ClassVar[tuple[str, ...]] = ("items",)
+    fields: HistoryFields = Field(
+        HistoryFields(), description="how histories are made of interactions: a table `[fields.items]`"
+    )
+    max_length: int = Field(50, ge=1, description="items that are read of a history, its last ones")
+    objective: Literal["next", "masked"] = Field(
+        "next", description="what is learnt: the item after each place, or hidden items (bert4rec)"
+    )
+    mask_share: float = Field(
+        0.3, gt=0, lt=1, description="of the items, hidden where the objective is masked"
+    )
+    loss: LossConfig = SoftmaxConfig()
+    split: Literal["last", "time"] = Field(
+        "last",
+        description="what is held out: the last item of each history for the test and the one before for "
+        "validation, or what comes after two moments",
+    )
+    k: int = Field(10, ge=1, le=MOST_K, description="items that are recommended, and scored")
+    remove_seen: bool = Field(True, description="recommend nothing that stands in the history")
+
+    @property
+    def grouping(self) -> Grouping:
+        return self.fields.items.grouping
+
+    @property
+    def unfitted(self) -> Fields:
+        return self.asked
+
+    @property
+    def asked(self) -> Mapping[str, AnyField]:
+        return {"items": Items(limit=self.max_length)}
+
+    @property
+    def hold_out(self) -> HoldOut:
+        return LastOf() if self.split == "last" else AtTime()
+
+
+@dataclass(frozen=True)
+class HistoryBatch:
+    inputs: Inputs
+    at_N: Tensor
+    """The places, among all of the batch's, whose states say which item is wanted."""
+    target_N: Tensor
+    """Its number; −1 where nobody knows."""
+    seen: Excluded | None
+    examples: tuple[Example, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"items": len(self.target_N)}
+
+    def to(self, device: torch.device) -> Self:
+        seen = self.seen and Excluded(self.seen.rows_N.to(device), self.seen.items_N.to(device))
+        return replace(
+            self,
+            inputs=moved(self.inputs, device),
+            at_N=self.at_N.to(device),
+            target_N=self.target_N.to(device),
+            seen=seen,
+        )
+
+
+class Recommended(BaseModel):
+    item: str
+    title: str = ""
+    category: str = ""
+    score: Rounded
+
+
+class Recommendation(Prediction):
+    items: tuple[Recommended, ...]
+    unknown: tuple[str, ...] = Field((), description="items of the history that are not in the catalogue")
+    number: int = Field(0, exclude=True)
+    """Which of the items is explained."""
+
+
+class Answer(NamedTuple):
+    """What a list of recommendations is worth."""
+
+    rank: int
+    """Of the right item among the whole catalogue, from 1."""
+    top: tuple[int, ...]
+    """The numbers of the items that stand in the list."""
+    nats: float = float("nan")
+    """−log of the probability of the right item, where probabilities are given."""
+
+
+@dataclass(frozen=True)
+class RankTally(Columns):
+    has_loss: ClassVar[bool] = True
+    k: int
+    counts_V: Any
+    """How often each item of the catalogue stands in the training histories."""
+    targets: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Of the targets, and of the users."""
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def truth(self) -> list[str]:
+        return self.names
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        ranks_N = np.array([answer.rank for answer in self.answers])
+        nats_N = np.array([answer.nats for answer in self.answers])
+        lists = [np.array(answer.top[: self.k], np.int64) for answer in self.answers]
+        loss = {} if np.isnan(nats_N).any() else {"loss": (weights_RN @ nats_N) / weights_RN.sum(1)}
+        about = recommended(lists, np.array(self.targets), self.counts_V, weights_RN)
+        named = {f"{name}@{self.k}": scores_R for name, scores_R in about.items()}
+        return loss | ranked(ranks_N, self.k, weights_RN) | named
+
+    def metrics(self) -> dict[str, float]:
+        return unweighted(self)
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return {}
+
+
+class Recommend(Task):
+    kind: ClassVar[str] = "recommend"
+    data: ClassVar[TaskData] = RECOMMEND
+    says: ClassVar[str] = "Histories of items in, the items that are wanted next out, the best first."
+    settings: ClassVar[type[Any]] = RecommendConfig
+    prediction: ClassVar[type[BaseModel]] = Recommendation
+    models: ClassVar[tuple[str, ...]] = ("sasrec", "bert4rec", "gru4rec")
+    called: ClassVar[str] = "a recommender"
+    layout: ClassVar[type[Examples]] = WindowedHistories
+    unusable: ClassVar[str] = "of a single item"
+    baselines: ClassVar[tuple[type[Baseline], ...]] = ()
+
+    def __init__(self, config: RecommendConfig, items: Items) -> None:
+        self.config = config
+        self.items = items.alone(config.max_length)
+        self.widths = Widths(items.width, items.width)
+
+    @property
+    def metric(self) -> Metric:
+        return Metric(f"ndcg@{self.config.k}")
+
+    @property
+    def rows_together(self) -> int:
+        return HISTORIES_TOGETHER
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {}
+
+    @classmethod
+    def fit(
+        cls,
+        config: RecommendConfig,
+        rows: Iterable[Row],
+        tokenizer: Tokenizer | None = None,
+        described: Mapping[str, Described] | None = None,
+    ) -> Self:
+        items = Items().fit(row.cells["items"] for row in rows)
+        return cls(config, replace(items, described=described or {}))
+
+    def save(self, folder: Path) -> None:
+        self.items.save(folder)
+
+    @classmethod
+    def load(cls, config: RecommendConfig, folder: Path) -> Self:
+        return cls(config, Items().load(folder))
+
+    def searching(self, **changes: Any) -> Self:
+        """The same task with another length of lists, or with seen items."""
+        if unknown := [name for name in changes if name not in ("k", "remove_seen")]:
+            raise RecipeError(f"{unknown[0]}: {self.called} can be asked with k and remove_seen")
+        return type(self)(changed(self.config, changes), self.items)
+
+    def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
+        rows = super().asked(values, first)
+        for row in rows:
+            where = f"input {row.line}" if row.file == "input" else row.where
+            self.items.refuse_strange(row.cells["items"], where)
+        return rows
+
+    def encode(self, rows: Sequence[Row]) -> list[Example]:
+        coded = self.items.encode([row.cells["items"] for row in rows])
+        return [
+            Example(row, {**one.arrays, **_times(row)}, one.notes)
+            for row, one in zip(rows, coded, strict=True)
+        ]
+
+    def tested(self, rows: Sequence[Row]) -> list[Example]:
+        """Examples whose last item is the target."""
+        return [
+            replace(
+                example,
+                arrays={name: array[:-1] for name, array in example.arrays.items()}
+                | {"target": example.arrays["items"][-1:]},
+            )
+            for example in self.encode(rows)
+        ]
+
+    def usable(self, example: Example) -> bool:
+        return len(example.arrays["items"]) > 1
+
+    def usable_input(self, example: Example) -> bool:
+        return not self.items.is_empty(example.arrays)
+
+    def size(self, example: Example) -> tuple[int]:
+        return (self.items.size(example.arrays),)
+
+    @property
+    def overlap(self) -> int:
+        """A target is the input of the next window."""
+        return 1 if self.config.objective == "next" else 0
+
+    @property
+    def window(self) -> int:
+        return self.config.max_length + self.overlap
+
+    @property
+    def mask(self) -> int:
+        """The number of a hidden item."""
+        return len(self.items.names)
+
+    def windowed(self, row: Row, arrays: Arrays, rng: np.random.Generator) -> Example:
+        items = np.asarray(arrays["items"], np.int64)
+        if self.config.objective == "next":
+            read = {name: array[:-1] for name, array in arrays.items()}
+            return Example(row, {**read, "targets": items[1:]})
+        hidden = hide(len(items), self.config.mask_share, rng)
+        read = {**arrays, "items": np.where(hidden, self.mask, items)}
+        return Example(row, {**read, "targets": np.where(hidden, items, -1)})
+
+    def collate(self, examples: Sequence[Example]) -> HistoryBatch:
+        if examples and "targets" in examples[0].arrays:
+            inputs = tensors(self.items.collate([one.arrays for one in examples]))
+            targets = [np.asarray(one.arrays["targets"], np.int64) for one in examples]
+            width = inputs["items"].shape[1]
+            at = [row * width + np.flatnonzero(each >= 0) for row, each in enumerate(targets)]
+            at_N = torch.from_numpy(np.concatenate(at))
+            target_N = torch.from_numpy(np.concatenate([each[each >= 0] for each in targets]))
+            return HistoryBatch(inputs, at_N, target_N, None, tuple(examples))
+        wanted = [int(one.arrays["target"][0]) if "target" in one.arrays else -1 for one in examples]
+        inputs = tensors(self.items.collate([self.read(one.arrays) for one in examples]))
+        seen = self.seen(examples) if self.config.remove_seen else None
+        return HistoryBatch(inputs, last_places(inputs), torch.tensor(wanted), seen, tuple(examples))
+
+    def read(self, arrays: Arrays) -> Arrays:
+        """What is read of a history of which the next item is asked; of nothing, the most frequent item."""
+        history = {name: array for name, array in arrays.items() if name != "target"}
+        if self.items.is_empty(history):
+            history = {"items": np.zeros(1, np.int64)}
+        if self.config.objective == "next":
+            return self.items.read(history)
+        room = replace(self.items, limit=max(1, self.items.limit - 1))
+        read = room.read(history)
+        return {
+            name: np.append(array, self.mask if name == "items" else array[-1:])
+            for name, array in read.items()
+        }
+
+    def seen(self, examples: Sequence[Example]) -> Excluded:
+        """The items of whole histories, also what is too long ago to be read."""
+        known = [one.arrays["items"][one.arrays["items"] >= 0] for one in examples]
+        rows_N = np.repeat(np.arange(len(known)), [len(items) for items in known])
+        items_N = np.concatenate(known).astype(np.int64)
+        order_N = np.argsort(items_N, kind="stable")
+        return Excluded(torch.from_numpy(rows_N[order_N]), torch.from_numpy(items_N[order_N]))
+
+    def loss(self, model: nn.Module, batch: HistoryBatch) -> Loss:
+        found: Tensor = model(batch.inputs, batch.at_N, self.head(batch.target_N))
+        learnt, plain = found if found.dim() else (found, found)
+        return Loss({"items": Part(learnt)}, shown={"items": plain.detach()})
+
+    def head(self, target_N: Tensor) -> Head:
+        """The head that gives the loss."""
+        loss, device = self.config.loss, target_N.device
+        if isinstance(loss, SoftmaxConfig):
+            return smoothed_cross_entropy(target_N, loss.smoothing)
+        if isinstance(loss, GBCEConfig):
+            negatives_S = torch.randint(len(self.items.names), (loss.negatives,), device=device)
+            return gbce(target_N, negatives_S, loss.calibration)
+        log_q_V = self.log_q_V.to(device)
+        negatives_S = torch.multinomial(log_q_V.exp(), loss.negatives, replacement=True)
+        return sampled_softmax(target_N, negatives_S, log_q_V)
+
+    @cached_property
+    def log_q_V(self) -> Tensor:
+        """The log-probability that an item is drawn as a negative."""
+        return torch.log_softmax(SAMPLING_POWER * torch.tensor(self.items.counts).log(), 0)
+
+    @cached_property
+    def counts_V(self) -> Any:
+        return np.array(self.items.counts, np.int64)
+
+    def measure(self, model: nn.Module, batch: HistoryBatch, *, thorough: bool) -> RankTally:
+        state: HeadInput = model(batch.inputs, batch.at_N, _states)
+        rank_B, log_prob_B = target_ranks(state, batch.target_N, batch.seen)
+        scores_BK, items_BK = top_items(state, self.config.k, batch.seen)
+        lists = [
+            tuple(items[scores > -torch.inf].tolist())
+            for items, scores in zip(items_BK, scores_BK, strict=True)
+        ]
+        answers = zip(rank_B.tolist(), lists, (-log_prob_B).tolist(), strict=True)
+        return self.tally(batch.examples, [Answer(*answer) for answer in answers])
+
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> RankTally:
+        """The tally of ranks and lists (`Answer`)."""
+        targets = [int(one.arrays["target"][0]) for one in examples]
+        names = [f"{one.row.cells['user']}\n{one.row.cells['items'][-1]}" for one in examples]
+        return RankTally(self.config.k, self.counts_V, targets, names, [*answers])
+
+    def predict(self, model: nn.Module, batch: HistoryBatch, tell: Tell = untold) -> list[Recommendation]:
+        with torch.inference_mode():
+            state: HeadInput = model(batch.inputs, batch.at_N, _states)
+            scores_BK, items_BK = top_items(state, self.config.k, batch.seen)
+        answers = list(map(self.recommendation, batch.examples, scores_BK.tolist(), items_BK.tolist()))
+        for place, answer in enumerate(answers):
+            tell(place, answer)
+        return answers
+
+    def recommendation(
+        self, example: Example, scores: Sequence[float], numbers: Sequence[int]
+    ) -> Recommendation:
+        pairs = zip(scores, numbers, strict=True)
+        items = tuple(self.recommended(number, score) for score, number in pairs if score > -torch.inf)
+        unknown = tuple(example.notes.get("unknown", ()))
+        return Recommendation(
+            text=", ".join(one.title or one.item for one in items), items=items, unknown=unknown
+        )
+
+    def recommended(self, number: int, score: float) -> Recommended:
+        name = self.items.names[number]
+        described = self.items.described.get(name, Described(""))
+        return Recommended(item=name, title=described.title, category=described.category, score=score)
+
+    def samples(
+        self, model: nn.Module, examples: Sequence[Example], device: torch.device
+    ) -> list[dict[str, str]]:
+        answers = self.predict(model, self.collate(examples).to(device))
+        return [
+            {
+                "input": ", ".join(map(self.items.title, one.row.cells["items"][:-1][-SHOWN:])),
+                "expected": self.items.title(one.row.cells["items"][-1]),
+                "answer": answer.text,
+            }
+            for one, answer in zip(examples, answers, strict=True)
+        ]
+
+    def force(self, example: Example, prediction: Recommendation) -> HistoryBatch:
+        number = self.items.numbers[prediction.items[prediction.number].item]
+        arrays = {**example.arrays, "target": np.array([number])}
+        return self.collate([replace(example, arrays=arrays)])
+
+    def replay(self, model: nn.Module, batch: HistoryBatch) -> Tensor:
+        log_prob_B: Tensor = model(batch.inputs, batch.at_N, log_probs(batch.target_N))
+        return log_prob_B[:, None]
+
+    def leave_out(self, batch: HistoryBatch, axis: Axis, units: Sequence[int]) -> HistoryBatch:
+        device, n = batch.at_N.device, len(units)
+        arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
+        inputs = tensors(self.items.without(arrays, axis, units, "remove"))
+        return replace(
+            batch,
+            inputs=moved(inputs, device),
+            at_N=last_places(inputs).to(device),
+            target_N=batch.target_N.expand(n),
+            seen=None,
+            examples=batch.examples * n,
+        )
+
+    def axes(self, example: Example, prediction: Recommendation) -> Axes:
+        history = self.items.axis([], Coded(self.read(example.arrays)))
+        wanted = prediction.items[prediction.number]
+        by_name = {"history": history, "item": Axis("item", (wanted.title or wanted.item,), unit="item")}
+        return Axes(by_name, left_out="history", answer="item", site=_site)
+
+
+SHOWN = 5
+"""Items of a history in a sample."""
+
+
+def hide(n: int, share: float, rng: np.random.Generator) -> Any:
+    """Which of n items are hidden: each by chance; every fifth time, or where none is, the last alone."""
+    hidden_T = rng.random(n) < share
+    if rng.random() < ONLY_LAST or not hidden_T.any():
+        hidden_T = np.arange(n) == n - 1
+    return hidden_T
+
+
+ONLY_LAST = 0.2
+"""How often an example hides its last item alone, which is what will be asked."""
+
+
+def last_places(inputs: Inputs) -> Tensor:
+    """The place of the last item of each row, among all of the batch's."""
+    n_rows, width = inputs["items"].shape
+    return torch.arange(n_rows) * width + inputs["lengths"] - 1
+
+
+def changed(config: RecommendConfig, changes: Mapping[str, Any]) -> RecommendConfig:
+    try:
+        return RecommendConfig.model_validate(config.model_dump() | dict(changes))
+    except ValueError as error:
+        raise RecipeError(f"{', '.join(changes)}: {error}") from None
+
+
+def _states(x: HeadInput) -> HeadInput:
+    return x
+
+
+def _times(row: Row) -> dict[str, Any]:
+    return {"times": np.array(row.cells["times"], np.float64)} if "times" in row.cells else {}
+
+
+def _site(site: str) -> tuple[str, str, str]:
+    layer = layer_of(site)
+    return (
+        f"{'attention' if layer is None else f'layer {layer}'}: recommendation → history",
+        "item",
+        "history",
+    )
