@@ -29,7 +29,7 @@ from regard.models.encoders.encoder import EncoderSettings
 
 
 class ToyImageSettings(FieldSettings):
-    kind: Literal["image"] = "image"
+    kind: Literal["toy"] = "toy"
     side: int = Setting(8, ge=2, description="pixels of a row and of a column")
 
 
@@ -37,10 +37,10 @@ class ToyImageSettings(FieldSettings):
 class ToyImage(Field):
     """Field and input at once: nothing is joined, nothing is cut."""
 
-    kind: ClassVar[str] = "image"
-    synonyms: ClassVar[tuple[str, ...]] = ("image", "picture")
+    kind: ClassVar[str] = "toy"
+    synonyms: ClassVar[tuple[str, ...]] = ("toy",)
     settings: ClassVar[type[FieldSettings]] = ToyImageSettings
-    reads: ClassVar[str] = "pixels"
+    reads: ClassVar[str] = "toys"
     side: int = 8
     mean: float = 0.0
     deviation: float = 1.0
@@ -137,7 +137,7 @@ class ToyImage(Field):
 
 class ToyPatchesConfig(BlockConfig, EncoderSettings):
     kind: Literal["patches"] = "patches"
-    reads: ClassVar[str] = "pixels"
+    reads: ClassVar[str] = "toys"
     patch: int = Setting(2, ge=1)
     d_model: int = 16
     d_ff: int = 32
@@ -174,5 +174,5 @@ class ToyPatches(nn.Module):
         return Encoded(states_BTD, torch.full((n_rows,), n))
 
 
-FIELDS["image"] = ToyImage
+FIELDS["toy"] = ToyImage
 ENCODERS["patches"] = ToyPatchesConfig

@@ -27,14 +27,14 @@ def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The toy field and its encoder stand in the tables for the time of a test, in every process."""
     from toy.image import ToyImage, ToyPatchesConfig
 
-    monkeypatch.setitem(FIELDS, "image", ToyImage)
+    monkeypatch.setitem(FIELDS, "toy", ToyImage)
     monkeypatch.setitem(ENCODERS, "patches", ToyPatchesConfig)
     tests = Path(__file__).parents[1]
     source = Path(regard.__file__).parents[1]
     monkeypatch.setenv("PYTHONPATH", f"{tests / 'toy' / 'site'}:{tests}:{source}")
     monkeypatch.chdir(tmp_path)
     yield
-    FIELDS.pop("image", None)
+    FIELDS.pop("toy", None)
     ENCODERS.pop("patches", None)
 
 
@@ -53,7 +53,7 @@ def pictures(n: int, seed: int) -> list[dict[str, Any]]:
         right = int(rng.integers(2))
         pixels = rng.normal(0, 0.5, (8, 8))
         pixels[2:6, 4 * right : 4 * right + 4] += 1
-        found.append({"image": pixels.round(3).tolist(), "label": ("left", "right")[right]})
+        found.append({"toy": pixels.round(3).tolist(), "label": ("left", "right")[right]})
     return found
 
 
@@ -77,9 +77,9 @@ def test_init_recognises_it_and_writes_a_recipe_that_trains(tmp_path: Path) -> N
     result = call("init", "train.jsonl", "valid.jsonl", "test.jsonl")
     assert result.exit_code == 0, result.output
     recipe = tomllib.loads((tmp_path / "recipe.toml").read_text())
-    assert recipe["fields"] == {"image": {"side": 8}}
+    assert recipe["fields"] == {"toy": {"side": 8}}
     assert recipe["model"]["encoder"]["kind"] == "patches"
-    assert Recipe.read(tmp_path / "recipe.toml").task.inputs == ("image",)
+    assert Recipe.read(tmp_path / "recipe.toml").task.inputs == ("toy",)
     result = call("check", "recipe.toml", "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["trainable"]
@@ -89,7 +89,7 @@ def test_check_finds_what_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path)
     assert call("init", "train.jsonl", "valid.jsonl", "test.jsonl").exit_code == 0
     with (tmp_path / "test.jsonl").open("a") as file:
-        file.write(json.dumps({"image": [[1, 2], [3, 4]], "label": "left"}) + "\n")
+        file.write(json.dumps({"toy": [[1, 2], [3, 4]], "label": "left"}) + "\n")
     result = call("check", "recipe.toml", "--json")
     assert result.exit_code == 2
     (finding,) = json.loads(result.stdout)["findings"]
@@ -101,13 +101,13 @@ def test_it_is_learnt_scored_answered_and_explained(run: Path, tmp_path: Path) -
     scores = json.loads((run / "model" / "metrics.json").read_text())["scores"]["test"]
     assert scores["accuracy"] > 85
     asked = pictures(1, 9)[0]
-    (tmp_path / "asked.json").write_text(json.dumps(asked["image"]))
+    (tmp_path / "asked.json").write_text(json.dumps(asked["toy"]))
     result = call("predict", "run", "@asked.json")
     assert result.stdout.strip() == asked["label"]
     assert call("eval", "run", "test.jsonl").exit_code == 0
     result = call("explain", "run", "@asked.json")
     assert result.exit_code == 0, result.output
-    explanation = regard.load(run).explain(asked["image"])
+    explanation = regard.load(run).explain(asked["toy"])
     columns = explanation.map("pooling.attention").columns
     assert (columns.unit, columns.grid, len(columns.free)) == ("patch", (4, 4), 16)
     assert explanation.map("pooling.attention").title == "pooling: label → patches"
@@ -130,7 +130,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(run: Path, tmp_path: Path) -> 
 
 def test_it_is_the_same_alone_and_in_any_batch(run: Path) -> None:
     trained = regard.load(run)
-    asked = [one["image"] for one in pictures(7, 11)]
+    asked = [one["toy"] for one in pictures(7, 11)]
     together = [answer.text for answer in trained.predict(asked)]
     assert together == [trained.predict([one])[0].text for one in asked]
 
@@ -138,16 +138,16 @@ def test_it_is_the_same_alone_and_in_any_batch(run: Path) -> None:
 def test_a_server_answers_it(run: Path) -> None:
     asked = pictures(2, 13)
     with served([run], run.parent / "log", environment=dict(os.environ)) as server:
-        inputs = [{"image": one["image"]} for one in asked]
+        inputs = [{"toy": one["toy"]} for one in asked]
         reply = server.post("/v1/ask", inputs=inputs)
         assert reply.status == 200, reply.body
         assert [answer["text"] for answer in reply.json["answers"]] == [
-            answer.text for answer in regard.load(run).predict([one["image"] for one in asked])
+            answer.text for answer in regard.load(run).predict([one["toy"] for one in asked])
         ]
         explained = server.post("/v1/ask", inputs=inputs[0], attention=True).json["answers"][0]
         grids = [axis.get("grid") for axis in explained["attention"]["axes"]]
         assert [4, 4] in grids
-        refused = server.post("/v1/ask", inputs={"image": "/etc/passwd"})
+        refused = server.post("/v1/ask", inputs={"toy": "/etc/passwd"})
         assert refused.status == 422
         assert "must be 8 lists of 8 numbers" in refused.json["error"]["message"]
 
@@ -157,6 +157,4 @@ def test_an_encoder_that_reads_something_else_is_refused(tmp_path: Path) -> None
     assert call("init", "train.jsonl").exit_code == 0
     result = call("train", "recipe.toml", "model.encoder.kind=rnn")
     assert result.exit_code == 2
-    assert (
-        "model.encoder: rnn reads tokens, but the input of the task is pixels; use patches" in result.output
-    )
+    assert "model.encoder: rnn reads tokens, but the input of the task is toys; use patches" in result.output

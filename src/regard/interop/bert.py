@@ -156,7 +156,7 @@ def read(folder: Path) -> BertFolder:
     for name in tensors.keys() & {"encoder.embed.weight", "output_bias"}:
         tensors[name] = tensors[name][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
-    labels = _labels(folder / "config.json", content, n_labels)
+    labels = labels_of(folder / "config.json", content, n_labels)
     max_length = _max_length(folder, config.max_positions - 2, len(tokenizer.framed(())))
     return BertFolder(config, tokenizer, tensors, labels, content, n_rows, max_length)
 
@@ -260,7 +260,7 @@ def _normalize(name: str) -> str:
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
-def _labels(path: Path, content: dict[str, Any], n_labels: int) -> tuple[str, ...]:
+def labels_of(path: Path, content: dict[str, Any], n_labels: int) -> tuple[str, ...]:
     names = content.get("id2label")
     names = names if isinstance(names, dict) else {}
     labels = tuple(str(names.get(str(number), f"LABEL_{number}")) for number in range(n_labels))

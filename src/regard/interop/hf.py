@@ -176,14 +176,22 @@ class LoadedFolder(NamedTuple):
 
 def load_folder(folder: Path, head: str) -> LoadedFolder:
     """Load a folder with `AutoModelFor{head}` and its own tokenizer; RunError if a tensor is missing."""
+    name, model = load_model(folder, head)
+    transformers = import_transformers()
+    with quietly(transformers):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    return LoadedFolder(name, model, tokenizer)
+
+
+def load_model(folder: Path, head: str) -> tuple[str, Any]:
+    """Return the library's name and a folder's `AutoModelFor{head}`; RunError if a tensor is missing."""
     transformers = import_transformers()
     with quietly(transformers):
         model, loading = getattr(transformers, f"AutoModelFor{head}").from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
         )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     _refuse_gaps(loading)
-    return LoadedFolder(f"transformers {transformers.__version__}", model, tokenizer)
+    return f"transformers {transformers.__version__}", model
 
 
 def import_transformers() -> Any:

@@ -1,6 +1,7 @@
 """Import of Hugging Face folders: a translator, a GPT-2, or a BERT with or without its head."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from pydantic import ValidationError
 
 from regard.config import first_fault
 from regard.errors import CheckpointError, RunError, quoted, shown
-from regard.interop import bert, gpt2, import_seq2seq
+from regard.interop import bert, gpt2, import_seq2seq, vit
 from regard.interop.encoder import from_bert
 from regard.interop.tensors import WEIGHTS
 from regard.models import AnswererConfig, BertPretrainingConfig, ClassifierConfig, ModelConfig, TaggerConfig
@@ -60,6 +61,8 @@ def import_folder(folder: Path, out: Path, tell: Callable[[str], None] = lambda 
         _save_gpt(path, gpt, out)
         _report_spare_rows(folder, gpt, tell)
         return LanguageModel.kind
+    if model_type in vit.MODEL_TYPES:
+        return _save_vit(path, vit.read(folder), out)
     if model_type != bert.MODEL_TYPE:
         return import_seq2seq.import_folder(folder, out)
     hf_bert = bert.read(folder)
@@ -105,6 +108,29 @@ def _save_bert(path: Path, hf_bert: bert.BertFolder, kind: str, out: Path) -> No
     save_model(out, task, task_config, model, config, {})
 
 
+def _save_vit(path: Path, hf_vit: vit.ViTFolder, out: Path) -> str:
+    """Save a classifier of pictures, which are brought to size as the folder says."""
+    kind = "multilabel" if hf_vit.content.get("problem_type") == bert.SEVERAL_LABELS else "classify"
+    settings = hf_vit.field.config.model_dump(mode="json", exclude_defaults=True)
+    default: dict[str, Any] = {"fields": {"image": {"kind": "image", **settings}}}
+    if kind == "multilabel":
+        default |= {"separator": _separator(hf_vit.labels)}
+    try:
+        task_config = TASK_CONFIGS[kind].model_validate(hf_vit.content.get("regard_task") or default)
+    except ValidationError as error:
+        raise _damaged(path, error) from None
+    _require_two(path, hf_vit.content, hf_vit.labels)
+    config = ClassifierConfig(encoder=hf_vit.config, pooling="first", dropout=0.0)
+    (role,) = task_config.given
+    classify: Any = TASKS[kind]
+    label = replace(task_config.unfitted["label"], names=hf_vit.labels)
+    task: AnyTask = classify(task_config, {role: hf_vit.field}, label)
+    model = build_meta(config, task.widths).to_empty(device="cpu")
+    fill(model, hf_vit.tensors, str(path.with_name(WEIGHTS)))
+    save_model(out, task, task_config, model, config, {})
+    return kind
+
+
 def _separator(labels: Sequence[str]) -> str:
     """Choose a separator that no label contains, if there is one."""
     usable = [each for each in SEPARATORS if not any(each in label for label in labels)]
@@ -137,17 +163,21 @@ def _task(path: Path, hf_bert: bert.BertFolder, kind: str, config: Any) -> AnyTa
     if kind == "pretrain":
         return Pretrain(config, hf_bert.tokenizer)
     labels = hf_bert.labels
-    problem = hf_bert.content.get("problem_type") or bert.ONE_LABEL
-    is_supported = problem in (bert.ONE_LABEL, bert.SEVERAL_LABELS)
-    if not is_supported or len(labels) < 2:
+    _require_two(path, hf_bert.content, labels)
+    labelling: Any = TASKS[kind]
+    task: AnyTask = labelling.of_vocabulary(config, hf_bert.tokenizer, labels)
+    return task
+
+
+def _require_two(path: Path, content: dict[str, Any], labels: Sequence[str]) -> None:
+    """Raise CheckpointError unless there are two labels or more, each with a name."""
+    problem = content.get("problem_type") or bert.ONE_LABEL
+    if problem not in (bert.ONE_LABEL, bert.SEVERAL_LABELS) or len(labels) < 2:
         raise CheckpointError(
             f"{path}: a {problem} with {len(labels)} outputs, but regard's classifiers have two labels or "
             "more; use its encoder with model.init_from"
         )
-    _require_names(path, hf_bert.content.get("id2label"), labels)
-    labelling: Any = TASKS[kind]
-    task: AnyTask = labelling.of_vocabulary(config, hf_bert.tokenizer, labels)
-    return task
+    _require_names(path, content.get("id2label"), labels)
 
 
 def _require_names(path: Path, names: Any, labels: Sequence[str]) -> None:

@@ -6,8 +6,10 @@ from typing import Generic
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
+from regard.fields.image import Image
 from regard.files.row import Asked
 from regard.interop.parity import A, Answer, Floats, log_softmax
 from regard.tasks import Classify, Multilabel
@@ -48,6 +50,12 @@ class LabelEngine(Generic[A]):
 def _log_sigmoid(logits: Floats) -> Floats:
     log_probs: Floats = -np.logaddexp(0, -logits)
     return log_probs
+
+
+def pixels_of(field: Image, inputs: Sequence[Asked]) -> NDArray[np.uint8]:
+    """Pictures in the size of the field: pixels_BYXC."""
+    values = [field.parse(field.clean(one, "input", "the picture"), "input") for one in inputs]
+    return np.stack([coded.arrays["pixels"] for coded in field.encode(values)])
 
 
 def our_engine(task: Classify | Multilabel, model: nn.Module) -> LabelEngine[Asked]:

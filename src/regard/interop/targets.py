@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.errors import RunError, did_you_mean
+from regard.fields.image import Image
 from regard.interop import (
     answer_parity,
     continuation_parity,
@@ -16,9 +17,11 @@ from regard.interop import (
     hf_gpt2,
     hf_pretraining,
     hf_tagger,
+    hf_vit,
     label_parity,
     onnx_answerer,
     onnx_classifier,
+    onnx_pictures,
     onnx_tagger,
     onnx_translator,
     tag_parity,
@@ -73,11 +76,19 @@ def _translator_to_onnx(export: Export, folder: Path) -> Engines:
 
 
 def _classifier_to_hf(export: Export, folder: Path) -> Engines:
+    if isinstance(export.task.input, Image):
+        hf_vit.write(export.task, export.model, export.config, folder)
+        ours = label_parity.our_engine(export.task, export.model)
+        return ours, hf_vit.load_engine(folder, export.task.input)
     hf_classifier.write(export.task, export.model, export.config, folder)
     return label_parity.our_engine(export.task, export.model), hf_classifier.load_engine(folder)
 
 
 def _classifier_to_onnx(export: Export, folder: Path) -> Engines:
+    if isinstance(export.task.input, Image):
+        onnx_pictures.write(export.task, export.model, folder)
+        ours = label_parity.our_engine(export.task, export.model)
+        return ours, onnx_pictures.load_engine(folder, export.task.input)
     onnx_classifier.write(export.task, export.model, folder)
     return label_parity.our_engine(export.task, export.model), onnx_classifier.load_engine(folder)
 

@@ -10,6 +10,8 @@ from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfi
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import EncoderConfig, EncodingConfig
 from regard.models.encoders.bert import Bert, BertConfig
+from regard.models.encoders.cnn import CNNConfig
+from regard.models.encoders.vit import ViTConfig
 from regard.models.ensemble import Ensemble
 from regard.models.forecaster import Forecaster, ForecasterConfig
 from regard.models.gpt import GPT, GPTConfig
@@ -55,6 +57,7 @@ __all__ = [
     "BertConfig",
     "BertPretraining",
     "BertPretrainingConfig",
+    "CNNConfig",
     "Classifier",
     "ClassifierConfig",
     "DLinear",
@@ -83,5 +86,6 @@ __all__ = [
     "TaggerConfig",
     "Transformer",
     "TransformerConfig",
+    "ViTConfig",
     "Widths",
 ]

@@ -6,7 +6,10 @@ import re
 from torch import nn
 
 _LAYER = re.compile(r"encoder\.stack\.layers\.(\d+)\.")
-_EMBEDDINGS = ("encoder.embed.", "encoder.segment.", "encoder.embed_norm.")
+_EMBEDDINGS = (
+    *("encoder.embed.", "encoder.segment.", "encoder.embed_norm."),
+    *("encoder.stem.", "encoder.position.", "encoder.class_tokens"),
+)
 MARKS = "encoder.embed.marks"
 """Embeddings of a task's own tokens: new to the encoder, even to a pretrained one."""
 

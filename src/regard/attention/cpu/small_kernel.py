@@ -15,12 +15,15 @@ from regard.attention.cpu import enabled
 
 MAX_KEYS, MIN_ROWS = 32, 1024
 """The sizes at which this is faster, forward and backward (bench/attention_speed.py)."""
+MAX_KEYS_BFLOAT16 = 256
+"""The same in bfloat16 where nothing is masked: torch's kernel is slow at its backward pass."""
 
 
-def has_few_keys(q_BHQE: Tensor, n_keys: int) -> bool:
+def has_few_keys(q_BHQE: Tensor, n_keys: int, *, masked: bool) -> bool:
     """True where `attend_few_keys` is the faster kernel."""
     rows = q_BHQE.shape[0] * q_BHQE.shape[2]
-    return enabled() and n_keys <= MAX_KEYS and rows >= MIN_ROWS and q_BHQE.device.type == "cpu"
+    most = MAX_KEYS_BFLOAT16 if q_BHQE.dtype == torch.bfloat16 and not masked else MAX_KEYS
+    return enabled() and n_keys <= most and rows >= MIN_ROWS and q_BHQE.device.type == "cpu"
 
 
 def attend_few_keys(

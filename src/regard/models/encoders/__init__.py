@@ -9,10 +9,12 @@ from torch import nn
 
 from regard.config import Choice
 from regard.models.encoders.bert import Bert, BertConfig
+from regard.models.encoders.cnn import CNNConfig
 from regard.models.encoders.encoder import EncoderSettings
 from regard.models.encoders.rnn import RNNEncoderConfig
 from regard.models.encoders.series import PatchTSTConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
+from regard.models.encoders.vit import ViTConfig
 from regard.models.encoders.words import WordsEncoderConfig
 from regard.models.layer_depth import freeze
 from regard.models.lora import adapt
@@ -24,6 +26,8 @@ ENCODERS: dict[str, type[EncoderSettings]] = {
     "words": WordsEncoderConfig,
     "bert": BertConfig,
     "patchtst": PatchTSTConfig,
+    "vit": ViTConfig,
+    "cnn": CNNConfig,
 }
 EncoderConfig = Annotated[EncoderSettings, Choice(ENCODERS)]
 
@@ -47,8 +51,8 @@ class EncodingConfig(ModelSettings):
     @property
     def n_layers(self) -> int | None:
         """That lie one above the other with a height each, if the encoder is made of such."""
-        encoder = self.encoder
-        return encoder.n_layers if isinstance(encoder, TransformerEncoderConfig | BertConfig) else None
+        stacks = TransformerEncoderConfig | BertConfig | ViTConfig
+        return self.encoder.n_layers if isinstance(self.encoder, stacks) else None
 
     def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
         if self.freeze is not None:
@@ -72,11 +76,13 @@ __all__ = [
     "ENCODERS",
     "Bert",
     "BertConfig",
+    "CNNConfig",
     "EncoderConfig",
     "EncoderSettings",
     "EncodingConfig",
     "PatchTSTConfig",
     "RNNEncoderConfig",
     "TransformerEncoderConfig",
+    "ViTConfig",
     "WordsEncoderConfig",
 ]

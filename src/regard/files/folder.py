@@ -1,0 +1,68 @@
+"""Folders of files, one folder per class: every file below a folder is a record, the folder's name its label.
+
+    photos/train/cat/001.jpg
+    photos/train/cat/indoors/17.jpg      also a cat
+    photos/train/dog/002.jpg
+
+Hidden files are passed over, and so are files with other suffixes than those that are looked for.
+"""
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from regard.errors import DataError
+
+SPLITS = {
+    "train": frozenset({"train", "training", "trn"}),
+    "valid": frozenset({"valid", "val", "validation", "dev"}),
+    "test": frozenset({"test", "testing", "tst"}),
+}
+"""What folders of splits are called."""
+
+
+def splits_of(folder: Path) -> dict[str, str]:
+    """Split → the folder inside this one that holds it; none where its folders are classes."""
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name[:1] != ".")
+    found = {split: name for split, words in SPLITS.items() for name in names if name.lower() in words}
+    return found if "train" in found and len(found) > 1 else {}
+
+
+def classified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The path of every file below `folder`, from there, and its class; in the order of their names."""
+    if splits := splits_of(folder):
+        wanted = ", ".join(f'{split} = ["{name}{inner}/"]' for split, inner in splits.items())
+        raise DataError(f"{name}: holds splits, not classes; give each of them: {wanted}")
+    n_files = 0
+    for path in files(folder, suffixes):
+        label, _, rest = path.partition("/")
+        if not rest:
+            raise DataError(
+                f"{name}{path}: lies in no folder of a class; put it into one named like its label"
+            )
+        n_files += 1
+        yield path, label
+    if not n_files:
+        raise DataError(f"{name}: holds no such files ({', '.join(sorted(suffixes))}) in folders of classes")
+
+
+def files(folder: Path, suffixes: Collection[str]) -> Iterator[str]:
+    """The paths of all files below a folder, from there, in the order of their names; links are followed."""
+    yield from _files(folder, "", suffixes, frozenset())
+
+
+def _files(folder: Path, inner: str, suffixes: Collection[str], above: frozenset[str]) -> Iterator[str]:
+    try:
+        here = os.path.realpath(folder)
+        if here in above:
+            raise DataError(f"{folder}: is a link to a folder that it lies in; remove it")
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as fault:
+        raise DataError(f"{folder}: cannot be read ({fault.strerror})") from None
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _files(Path(entry.path), f"{inner}{entry.name}/", suffixes, above | {here})
+        elif os.path.splitext(entry.name)[1].lower() in suffixes:
+            yield inner + entry.name
