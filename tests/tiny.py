@@ -218,6 +218,9 @@ def paired(folder: Path, n_lines: int, name: str = "train", *, longest: int = 6,
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
 
 
+TRAIN = {"warmup": 3, "log_every": 1, "device": "cpu", "baselines": False}
+
+
 def recipe(
     folder: Path, data: dict[str, Any], model: dict[str, Any], task: str, **train: Any
 ) -> regard.Recipe:
@@ -227,8 +230,7 @@ def recipe(
             "task": {"kind": task, "tokenizer": TOKENIZER},
             "data": data,
             "model": model,
-            "train": {"max_steps": 4, "batch_tokens": 200, "warmup": 3, "log_every": 1, "device": "cpu"}
-            | train,
+            "train": {"max_steps": 4, "batch_tokens": 200} | TRAIN | train,
         }
     )
 
@@ -268,8 +270,7 @@ def continuing(folder: Path, *, documents: str = "files", **train: Any) -> regar
             },
             "data": data,
             "model": gpt(dropout=0.1).model_dump(),
-            "train": {"max_steps": 4, "batch_tokens": 60, "warmup": 3, "log_every": 1, "device": "cpu"}
-            | train,
+            "train": {"max_steps": 4, "batch_tokens": 60} | TRAIN | train,
         }
     )
 
@@ -302,8 +303,7 @@ def pretraining(folder: Path, **train: Any) -> regard.Recipe:
             },
             "data": data,
             "model": to_pretrain(dropout=0.1).model_dump(),
-            "train": {"max_steps": 4, "batch_tokens": 120, "warmup": 3, "log_every": 1, "device": "cpu"}
-            | train,
+            "train": {"max_steps": 4, "batch_tokens": 120} | TRAIN | train,
         }
     )
 

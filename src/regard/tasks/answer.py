@@ -17,6 +17,8 @@ from pydantic import BaseModel, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.baselines import Baseline
+from regard.baselines.spans import NearestSpan, NoAnswer, RandomSpan
 from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.data.splits import Every, HoldOut
@@ -180,6 +182,7 @@ class Answer(Task):
     called: ClassVar[str] = "an answerer"
     metric = Metric("f1")
     unusable: ClassVar[str] = "empty, or with an answer that the vocabulary cannot spell"
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (NoAnswer, RandomSpan, NearestSpan)
     config: AnswerConfig
 
     def __init__(self, config: AnswerConfig, given: Mapping[str, Any], answer: Span) -> None:

@@ -13,6 +13,8 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from regard.baselines import Baseline
+from regard.baselines.generation import NearestReply, NgramReply
 from regard.data.sample import sampled
 from regard.data.splits import Every, HoldOut
 from regard.decode import DecodeConfig
@@ -88,6 +90,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
     settings: ClassVar[type[Any]] = DialogueConfig
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
     metric = Metric("probability")
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (NgramReply, NearestReply)
     learns_from_cut: ClassVar[bool] = True
 
     @classmethod

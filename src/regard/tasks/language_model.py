@@ -15,6 +15,8 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from regard.baselines import Baseline
+from regard.baselines.language import NgramModel
 from regard.data.cache import Arrays, Examples, Ints
 from regard.data.packed import Packed
 from regard.data.sample import sampled
@@ -103,6 +105,7 @@ class LanguageModel(Writing):
     called: ClassVar[str] = "a language model"
     layout: ClassVar[type[Examples]] = Packed
     metric = Metric("probability")
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (NgramModel,)
     unusable: ClassVar[str] = "empty"
 
     def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:

@@ -17,6 +17,8 @@ from pydantic import BaseModel, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.baselines import Baseline
+from regard.baselines.language import Unigram
 from regard.data.cache import Arrays, Examples, Ints
 from regard.data.paired import Paired
 from regard.data.sample import sampled
@@ -112,6 +114,7 @@ class Pretrain(Task):
     sample: ClassVar[str] = f"your {MASK}"
     layout: ClassVar[type[Examples]] = Paired
     metric = Metric("mlm_accuracy")
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (Unigram,)
     unusable: ClassVar[str] = "empty"
 
     def __init__(self, config: PretrainConfig, tokenizer: Tokenizer) -> None:

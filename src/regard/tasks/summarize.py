@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 from torch import nn
 
+from regard.baselines import Baseline
+from regard.baselines.generation import Copy, Lead, Nearest
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
@@ -71,6 +73,7 @@ class Summarize(Seq2Seq[SummarizeConfig]):
     prediction: ClassVar[type[BaseModel]] = SummaryAnswer
     settings: ClassVar[type[Any]] = SummarizeConfig
     metric = Metric("rougeL")
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (Copy, Lead, Nearest)
     learns_from_cut: ClassVar[bool] = True
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:

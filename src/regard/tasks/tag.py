@@ -11,6 +11,8 @@ import torch
 from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
+from regard.baselines import Baseline
+from regard.baselines.tags import Dictionary, FeatureCRF
 from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.decode import untold
@@ -165,6 +167,7 @@ class Tag(Task):
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     called: ClassVar[str] = "a tagger"
     unusable: ClassVar[str] = "empty or illegally tagged"
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (Dictionary, FeatureCRF)
     config: TagConfig
 
     def __init__(self, config: TagConfig, words: Words, tags: Tags) -> None:

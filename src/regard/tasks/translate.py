@@ -8,6 +8,8 @@ import numpy as np
 from pydantic import BaseModel, Field
 from torch import nn
 
+from regard.baselines import Baseline
+from regard.baselines.generation import Copy, Nearest
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, chrf, counted, scored, signature
@@ -72,6 +74,7 @@ class Translate(Seq2Seq[TranslateConfig]):
     prediction: ClassVar[type[BaseModel]] = TranslationAnswer
     settings: ClassVar[type[Any]] = TranslateConfig
     metric = Metric("bleu")
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (Copy, Nearest)
 
     def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
         return self.tally(batch.examples, self.written(model, batch, thorough=thorough))
