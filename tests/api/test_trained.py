@@ -246,33 +246,42 @@ def test_predictions_keep_the_order_of_the_texts(trained: str, request: pytest.F
 
 
 @pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 3}, {"batch_invariant": True}], ids=str)
-def test_each_answer_is_told_when_its_own_search_has_ended(
+def test_each_answer_comes_when_its_own_search_has_ended(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("regard.api.trained.READ_AHEAD", 3)
     trained = untrained(rnn())
     endless(trained.model)
     texts = [f"fog {'lies ' * n}" for n in (17, 3, 11, 0, 7, 29, 2)]
-    told: list[tuple[int, Any]] = []
-    found = trained.predict(texts, tell=lambda place, answer: told.append((place, answer)), **settings)
-    assert [place for place, _ in told] == [1, 2, 0, 3, 4, 5, 6], "the shortest of those read together first"
-    assert all(found[place] == answer for place, answer in told)
-    assert [one.ids for one in found] == [one.ids for one in trained.predict(texts, **settings)]
+    answers = list(trained.as_completed(texts, **settings))
+    assert [place for place, _ in answers] == [1, 2, 0, 3, 4, 5, 6], "the shortest of a chunk first"
+    in_order = [answer.ids for _, answer in sorted(answers, key=lambda pair: pair[0])]
+    assert in_order == [one.ids for one in trained.predict(texts, **settings)]
 
 
 def test_a_short_text_waits_for_no_batch_of_long_ones() -> None:
     """Two texts of two thousand pieces fill a batch."""
-    trained, told = untrained(rnn(), max_length=3000), []
+    trained = untrained(rnn(), max_length=3000)
     texts = ["fog " * 2001, "fog", "fog " * 2000]
-    trained.predict(texts, tell=lambda place, answer: told.append(place), beam=1, max_length=5)
-    assert told[0] == 1
+    places = [place for place, _ in trained.as_completed(texts, beam=1, max_length=5)]
+    assert places[0] == 1
+    assert sorted(places) == [0, 1, 2]
 
 
-def test_labels_are_told_with_their_places(labeller: Trained) -> None:
-    told: dict[int, Any] = {}
-    texts = ["amber birch", "", "knoll amber grove"]
-    assert labeller.predict(texts, tell=told.__setitem__) == [told[place] for place in range(3)]
-    assert labeller.predict("knoll", tell=lambda place, label: told.update({7 + place: label})) == told[7]
+def test_answers_come_with_the_places_of_their_texts(labeller: Trained) -> None:
+    texts = ["amber birch", "", "knoll amber grove"] * 500
+    answers = dict(labeller.as_completed(texts))
+    assert labeller.predict(texts) == [answers[place] for place in range(len(texts))]
+
+
+def test_nothing_of_the_search_is_left_between_two_answers(labeller: Trained) -> None:
+    """Whoever takes answers one by one may train meanwhile."""
+    labeller.model.train()
+    for _ in labeller.as_completed(["amber birch", "knoll"]):
+        assert labeller.model.training
+        assert torch.is_grad_enabled()
+        assert not torch.is_inference_mode_enabled()
+    labeller.model.eval()
 
 
 def test_streaming_waits_for_one_text_only_and_never_for_the_end(labeller: Trained) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.decode import Rules, Sampler, beam, greedy, sample
+from regard.decode import Rules, Sampler, beam, greedy, hypotheses, sample
 from regard.models import GPT, GPTConfig
 from tiny import FIRST, JOINT, gpt, stirred
 
@@ -72,14 +72,17 @@ def test_searches_find_the_same_alone_and_in_a_batch(config: GPTConfig) -> None:
     limits, seeds = [5, 17, 7, 12], [(1,), (2,), (3,), (4,)]
     rules = Rules(3, limits, (0, 1, 2), min_length=12)
     together = texts_BT[:, : max(LENGTHS)], lengths_B
-    wide = beam(model, model.start(*together, REACH), rules, begin=2, width=3)
-    fast = greedy(model, model.start(*together, REACH), rules, begin=2)
-    drawn = sample(model, model.start(*together, REACH), rules, begin=2, sampler=Sampler(seeds))
+    wide = hypotheses(beam(model, model.start(*together, REACH), rules, begin=2, width=3))
+    fast = hypotheses(greedy(model, model.start(*together, REACH), rules, begin=2))
+    drawn = hypotheses(sample(model, model.start(*together, REACH), rules, begin=2, sampler=Sampler(seeds)))
     for i, limit in enumerate(limits):
         own, rule = alone(texts_BT, i), replace(rules, limits=[limit])
-        (single,) = beam(model, model.start(*own, REACH), rule, begin=2, width=3)
+        (single,) = hypotheses(beam(model, model.start(*own, REACH), rule, begin=2, width=3))
         assert [found.ids for found in wide[i]] == [found.ids for found in single]
-        assert fast[i].ids == greedy(model, model.start(*own, REACH), rule, begin=2)[0].ids
+        assert fast[i][0].ids == hypotheses(greedy(model, model.start(*own, REACH), rule, begin=2))[0][0].ids
         draw = Sampler([seeds[i]])
-        assert drawn[i].ids == sample(model, model.start(*own, REACH), rule, begin=2, sampler=draw)[0].ids
-    assert max(len(one.ids) for one in drawn) > REACH
+        assert (
+            drawn[i][0].ids
+            == hypotheses(sample(model, model.start(*own, REACH), rule, begin=2, sampler=draw))[0][0].ids
+        )
+    assert max(len(one.ids) for (one,) in drawn) > REACH

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from regard.attention import Trace, sites, tapped
-from regard.decode import Rules, Sampler, beam, greedy, sample
+from regard.decode import Rules, Sampler, beam, greedy, hypotheses, sample
 from regard.fields.padding import NOWHERE
 from regard.layers.dropout import Dropout
 from regard.layers.heads import smoothed_cross_entropy
@@ -277,16 +277,19 @@ def test_searches_find_the_same_alone_and_in_a_batch(config: Config, widths: Wid
     model, given = made(config, widths)
     limits, seeds = [5, 3, 7, 2], [(1,), (2,), (3,), (4,)]
     rules = Rules(3, limits, (0, 1, 2))
-    together = beam(model, model.start(*given.texts), rules, begin=2, width=2)
-    fast = greedy(model, model.start(*given.texts), rules, begin=2)
-    drawn = sample(model, model.start(*given.texts), rules, begin=2, sampler=Sampler(seeds))
+    together = hypotheses(beam(model, model.start(*given.texts), rules, begin=2, width=2))
+    fast = hypotheses(greedy(model, model.start(*given.texts), rules, begin=2))
+    drawn = hypotheses(sample(model, model.start(*given.texts), rules, begin=2, sampler=Sampler(seeds)))
     for i, limit in enumerate(limits):
         alone, rule = given.row(i), replace(rules, limits=[limit])
-        (single,) = beam(model, model.start(*alone.texts), rule, begin=2, width=2)
+        (single,) = hypotheses(beam(model, model.start(*alone.texts), rule, begin=2, width=2))
         assert [found.ids for found in together[i]] == [found.ids for found in single]
-        assert fast[i].ids == greedy(model, model.start(*alone.texts), rule, begin=2)[0].ids
+        assert fast[i][0].ids == hypotheses(greedy(model, model.start(*alone.texts), rule, begin=2))[0][0].ids
         draw = Sampler([seeds[i]])
-        assert drawn[i].ids == sample(model, model.start(*alone.texts), rule, begin=2, sampler=draw)[0].ids
+        assert (
+            drawn[i][0].ids
+            == hypotheses(sample(model, model.start(*alone.texts), rule, begin=2, sampler=draw))[0][0].ids
+        )
 
 
 @each(MODELS)

@@ -21,7 +21,7 @@ from oracle.chain import (
     rescored,
     same,
 )
-from regard.decode import Hypothesis, Rules
+from regard.decode import Hypothesis, Rules, hypotheses
 from regard.decode import beam as beam_search
 from regard.decode import greedy as greedy_search
 from regard.models import RNNConfig, TransformerConfig
@@ -49,7 +49,12 @@ def ruled(searching: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-beam, greedy = ruled(beam_search), ruled(greedy_search)
+def beam(*given: Any, **options: Any) -> list[list[Hypothesis]]:
+    return hypotheses(ruled(beam_search)(*given, **options))
+
+
+def greedy(*given: Any, **options: Any) -> list[Hypothesis]:
+    return [one for (one,) in hypotheses(ruled(greedy_search)(*given, **options))]
 
 
 def search(stepper: Any, state: Any, lengths: Sequence[int], **options: Any) -> list[list[Hypothesis]]:

@@ -2,7 +2,7 @@
 
 import tracemalloc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -15,14 +15,15 @@ from torch import Tensor
 from oracle.chain import BEGIN, CONTENT, END, MAX_LENGTH, Chain, Next, all_sequences, plain_beam, same
 from regard.decode import (
     Hypothesis,
-    Listener,
     Phrases,
     Required,
     Rules,
     Sampler,
+    Step,
     beam,
     contains,
     greedy,
+    hypotheses,
     sample,
 )
 
@@ -121,9 +122,11 @@ def test_a_seed_draws_the_same_in_any_company() -> None:
     chain = Chain(n_sources=5)
     rules = Rules(END, [9] * 5, (BEGIN,))
     seeds = [(7, i) for i in range(5)]
-    drawn = sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler(seeds))
-    again = sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler(seeds))
-    other = sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(8, i) for i in range(5)]))
+    drawn = hypotheses(sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler(seeds)))
+    again = hypotheses(sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler(seeds)))
+    other = hypotheses(
+        sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(8, i) for i in range(5)]))
+    )
     assert drawn == again != other
 
 
@@ -160,10 +163,10 @@ def plain_groups(
 def test_groups_equal_the_plain_twin(width: int, groups: int, limits: list[int]) -> None:
     """Where there is room a group ends before the others, and then no longer pushes them away."""
     chain = Chain(n_sources=3)
-    found = beam(
+    found = hypotheses(beam(
         chain, chain.start(), Rules(END, limits, (BEGIN,)),
         begin=BEGIN, width=width, groups=groups, diversity=0.8, length_penalty=0.0, n_best=width,
-    )  # fmt: skip
+    ))  # fmt: skip
     for source, limit in enumerate(limits):
         expected = plain_groups(chain.next(source), width, groups, 0.8, limit)
         assert sorted(one.ids for one in found[source]) == sorted(
@@ -175,7 +178,9 @@ def test_groups_equal_the_plain_twin(width: int, groups: int, limits: list[int])
 
 def test_one_group_is_a_plain_beam() -> None:
     chain = Chain(n_sources=2)
-    found = beam(chain, chain.start(), Rules(END, [5, 7], (BEGIN,)), begin=BEGIN, width=3, n_best=3)
+    found = hypotheses(
+        beam(chain, chain.start(), Rules(END, [5, 7], (BEGIN,)), begin=BEGIN, width=3, n_best=3)
+    )
     for source, limit in enumerate([5, 7]):
         same(found[source], plain_beam(chain.next(source), 3, limit, 1.0))
 
@@ -189,50 +194,55 @@ SEARCHES: dict[str, tuple[int, dict[str, Any]]] = {
 """By name: how many rows a source has, and how it is searched for."""
 
 
-def searched(kind: str, chain: Chain, listener: Listener) -> list[list[Hypothesis]]:
+def searching(kind: str, chain: Chain) -> Iterator[Step]:
     width, options = SEARCHES[kind]
     rules = Rules(END, [9, 5, 7, 3, 8], (BEGIN,))
     if width > 1:
-        return beam(chain, chain.start(), rules, begin=BEGIN, width=width, listener=listener, **options)
+        return beam(chain, chain.start(), rules, begin=BEGIN, width=width, **options)
     if kind == "drawn":
-        sampler = Sampler([(i,) for i in range(5)])
-        found = sample(chain, chain.start(), rules, begin=BEGIN, sampler=sampler, listener=listener)
-    else:
-        found = greedy(chain, chain.start(), rules, begin=BEGIN, listener=listener)
-    return [[one] for one in found]
+        return sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(i,) for i in range(5)]))
+    return greedy(chain, chain.start(), rules, begin=BEGIN)
 
 
 @pytest.mark.parametrize("kind", ["greedy", "beams"])
-def test_what_is_told_is_how_the_answer_begins(kind: str) -> None:
-    told: list[list[tuple[int, ...]]] = [[] for _ in range(5)]
-
-    def begins(source: int, ids: Sequence[int]) -> None:
-        told[source].append(tuple(ids))
-
-    found = searched(kind, Chain(n_sources=5), Listener(begins=begins))
-    assert any(told)
-    for heard, (best, *_) in zip(told, found, strict=True):
-        assert all(best.ids[: len(ids)] == ids for ids in heard)
+def test_what_is_certain_is_how_the_answer_begins(kind: str) -> None:
+    certain: list[list[tuple[int, ...]]] = [[] for _ in range(5)]
+    answers: dict[int, Hypothesis] = {}
+    for step in searching(kind, Chain(n_sources=5)):
+        answers |= {source: best for source, (best, *_) in step.ended}
+        for source, ids in step.beginnings().items():
+            assert source not in answers, "what has ended no longer begins"
+            certain[source].append(tuple(ids))
+    assert any(certain)
+    for source, heard in enumerate(certain):
+        assert all(answers[source].ids[: len(ids)] == ids for ids in heard)
         assert heard == sorted(heard, key=len), "what was certain stays so"
 
 
+def test_a_step_of_some_sources_has_their_places_among_all() -> None:
+    step = Step([(1, [Hypothesis((5,), 0.0, 0.0)])], lambda: {0: (7, 2)}).at([3, 4])
+    assert [source for source, _ in step.ended] == [4]
+    assert step.beginnings() == {3: (7, 2)}
+
+
 @pytest.mark.parametrize("kind", SEARCHES)
-def test_each_source_is_heard_of_once_and_at_the_step_that_ended_it(kind: str) -> None:
+def test_each_source_ends_once_and_is_not_searched_for_any_longer(kind: str) -> None:
     chain = Chain(n_sources=5)
-    heard: list[tuple[int, list[Hypothesis]]] = []
-    steps_taken: list[int] = []
-
-    def ends(source: int, found: Sequence[Hypothesis]) -> None:
-        heard.append((source, list(found)))
-        steps_taken.append(len(chain.rows_seen))
-
-    found = searched(kind, chain, Listener(ends=ends))
-    assert sorted(source for source, _ in heard) == list(range(5))
-    assert all(found[source] == told for source, told in heard)
-    assert len(set(steps_taken)) > 1, "they did not all end at once"
+    ended = [(source, len(chain.rows_seen)) for step in searching(kind, chain) for source, _ in step.ended]
+    assert sorted(source for source, _ in ended) == list(range(5))
+    assert len({at for _, at in ended}) > 1, "they did not all end at once"
     width = SEARCHES[kind][0]
-    running = [sum(at > step for at in steps_taken) for step in range(len(chain.rows_seen))]
-    assert chain.rows_seen == [width * count for count in running], "who is heard of is not searched for"
+    running = [sum(at > step for _, at in ended) for step in range(len(chain.rows_seen))]
+    assert chain.rows_seen == [width * count for count in running]
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_who_stops_asking_stops_the_search(kind: str) -> None:
+    chain = Chain(n_sources=5)
+    steps = searching(kind, chain)
+    assert chain.rows_seen == []
+    next(steps)
+    assert len(chain.rows_seen) == 1
 
 
 SPELLINGS = ["", "", " cat", "e", "gory", " a", ".", "喜", "欢", " ", "c", "at", " 喜欢", "t"]
@@ -312,7 +322,7 @@ def test_a_full_beam_finds_the_best_that_keeps_every_promise(
     chain = Chain(n_sources=2)
     rules = Rules(END, [MAX_LENGTH + 1] * 2, (BEGIN,), must_include=required(*phrases))
     wide = sum(len(CONTENT) ** n for n in range(MAX_LENGTH + 1))
-    found = beam(chain, chain.start(), rules, begin=BEGIN, width=wide, length_penalty=penalty)
+    found = hypotheses(beam(chain, chain.start(), rules, begin=BEGIN, width=wide, length_penalty=penalty))
     for source in range(2):
         whole = all_sequences(chain.next(source), CONTENT, END, penalty, MAX_LENGTH + 1)
         kept = [one for one in whole if all(contains(spelt(one.ids), phrase) for phrase in phrases)]
@@ -326,7 +336,7 @@ def test_promises_are_kept_by_any_beam(width: int, limit: int) -> None:
     chain.table[..., 3] -= 9  # what is promised is what the model would never say
     phrases = ("b b", "c b")  # they overlap
     rules = Rules(END, [limit] * 7, (BEGIN,), must_include=required(*phrases))
-    for found in beam(chain, chain.start(), rules, begin=BEGIN, width=width, n_best=width):
+    for found in hypotheses(beam(chain, chain.start(), rules, begin=BEGIN, width=width, n_best=width)):
         assert found
         for one in found:
             assert one.score > -torch.inf
@@ -338,9 +348,14 @@ def test_what_is_excluded_is_not_written_by_any_search() -> None:
     chain.table[..., 3] += 3
     rules = Rules(END, [6] * 7, (BEGIN,), must_not=Phrases(["b b", "b c", "a"], WORDS, END))
     searched = [
-        *greedy(chain, chain.start(), rules, begin=BEGIN),
-        *sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(i,) for i in range(7)])),
-        *(one for many in beam(chain, chain.start(), rules, begin=BEGIN, width=4, n_best=4) for one in many),
+        one
+        for steps in (
+            greedy(chain, chain.start(), rules, begin=BEGIN),
+            sample(chain, chain.start(), rules, begin=BEGIN, sampler=Sampler([(i,) for i in range(7)])),
+            beam(chain, chain.start(), rules, begin=BEGIN, width=4, n_best=4),
+        )
+        for many in hypotheses(steps)
+        for one in many
     ]
     assert any(3 in one.ids for one in searched)
     for one in searched:

@@ -3,7 +3,7 @@
 import pytest
 
 from oracle.chain import BEGIN, CONTENT, END, Chain, Next, rescored
-from regard.decode import Hypothesis, Listener, Rules, Tree, beam
+from regard.decode import Hypothesis, Rules, Tree, beam
 
 Written = tuple[int, ...]
 
@@ -38,8 +38,10 @@ def plain_fates(
 def recorded(chain: Chain, length: int, **options: object) -> tuple[Tree, list[Hypothesis]]:
     tree = Tree(END, float(options.get("length_penalty", 1.0)))  # type: ignore[arg-type]
     rules = Rules(END, [length], (BEGIN,))
-    listener = Listener(tree=tree)
-    (found,) = beam(chain, chain.start(), rules, begin=BEGIN, listener=listener, **options)  # type: ignore[arg-type]
+    found: list[Hypothesis] = []
+    for step in beam(chain, chain.start(), rules, begin=BEGIN, **options):  # type: ignore[arg-type]
+        tree.grow(step)
+        found += [answer for _, answers in step.ended for answer in answers]
     return tree, found
 
 

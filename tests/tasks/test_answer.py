@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from regard.decode import in_order
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.explain.replay import explain
 from regard.fields.axis import Axis
@@ -86,11 +87,11 @@ def test_a_long_context_is_read_in_windows_that_know_their_answer(task: Answer) 
 def test_the_answer_is_the_best_of_all_windows_in_characters_of_the_text(task: Answer) -> None:
     rows = [row("where is the heron"), row("what lies there"), row("what", "fog")]
     model = Pointing(task, {"stands": 4, "fog": 3, "on": 1}, {"in": 4, "lies": 3.5, "fog": 1})
-    together = task.predict(model, task.collate(task.encode(rows)))
+    together = in_order(task.predict(model, task.collate(task.encode(rows))))
     assert [answer.text for answer in together] == ["stands in", "stands in", "fog"]
     for one, answer in zip(rows, together, strict=True):
         assert one.cells["context"][answer.start : answer.end] == answer.text
-        (alone,) = task.predict(model, task.collate(task.encode([one])))
+        (alone,) = in_order(task.predict(model, task.collate(task.encode([one]))))
         assert alone.model_copy(update={"probability": 0}) == answer.model_copy(update={"probability": 0})
         assert alone.probability == pytest.approx(answer.probability)
     assert together[0].windows == 3
@@ -105,13 +106,13 @@ def test_the_answer_is_the_best_of_all_windows_in_characters_of_the_text(task: A
 
 def test_spaces_inside_an_answer_are_those_of_the_text(task: Answer) -> None:
     model = Pointing(task, {"fog": 4}, {"lies": 4})
-    (answer,) = task.predict(model, task.collate(task.encode([row("what")])))
+    (answer,) = in_order(task.predict(model, task.collate(task.encode([row("what")]))))
     assert answer.text == "fog  lies"
 
 
 def test_answers_are_not_longer_than_allowed(task: Answer) -> None:
     model = Pointing(task, {"lies": 9}, {"Rhine": 9, "the": 1})
-    (answer,) = task.predict(model, task.collate(task.encode([row("what")])))
+    (answer,) = in_order(task.predict(model, task.collate(task.encode([row("what")]))))
     assert answer.text == "lies on the"
 
 
@@ -120,13 +121,15 @@ def test_none_wins_if_it_scores_more_than_any_span(none: float, text: str) -> No
     model_of = {"start": {"fog": 2.0}, "end": {"fog": 2.0}, "none": none}
     taught = fitted([*LINES, ("who", CONTEXT, "")])
     assert taught.answer.may_be_none
-    (answer,) = taught.predict(Pointing(taught, **model_of), taught.collate(taught.encode([row("who")])))
+    (answer,) = in_order(
+        taught.predict(Pointing(taught, **model_of), taught.collate(taught.encode([row("who")])))
+    )
     assert answer.text == text
     assert (answer.start is None) == (answer.end is None) == (not text)
     untaught = fitted()
     assert not untaught.answer.may_be_none
-    (answer,) = untaught.predict(
-        Pointing(untaught, **model_of), untaught.collate(untaught.encode([row("who")]))
+    (answer,) = in_order(
+        untaught.predict(Pointing(untaught, **model_of), untaught.collate(untaught.encode([row("who")])))
     )
     assert answer.text == "fog", "who has never seen a question without answer finds one"
 
@@ -167,12 +170,12 @@ def test_what_can_be_learnt_from(task: Answer) -> None:
     assert [task.usable(one) for one in (good, blank, bare, spaces)] == [True, False, False, False]
     assert [task.usable_input(one) for one in (good, blank, bare, spaces)] == [True, False, False, True]
     model = Pointing(task, {}, {})
-    for answer in task.predict(model, task.collate([blank, bare])):
+    for answer in in_order(task.predict(model, task.collate([blank, bare]))):
         assert (answer.text, answer.start, answer.probability) == ("", None, 0.0)
 
 
 def test_a_long_question_is_cut_and_said(task: Answer) -> None:
-    (answer,) = task.predict(Pointing(task, {}, {}), task.collate(task.encode([row("the " * 6)])))
+    (answer,) = in_order(task.predict(Pointing(task, {}, {}), task.collate(task.encode([row("the " * 6)]))))
     assert answer.cut
     assert answer.to_json()["input_cut"] is True
 
@@ -196,7 +199,7 @@ def test_an_explanation_shows_what_spoke_for_beginning_and_end(kind: str, taught
     task = fitted([*LINES, ("who", CONTEXT, "")] if taught else LINES)
     model = stirred(answerer(kind).build(task.widths))
     asked = {"question": "where is the heron", "context": CONTEXT}
-    (answer,) = [task.predict(model, task.collate(task.encode(rows_of([asked], *task.inputs))))[0]]
+    (answer,) = [in_order(task.predict(model, task.collate(task.encode(rows_of([asked], *task.inputs)))))[0]]
     found = explain(task, model, "m", asked, torch.device("cpu"), answer)
     left_out = found.map("left-out")
     assert found.main == "left-out"
@@ -216,7 +219,7 @@ def test_making_a_piece_unknown_is_what_is_measured(task: Answer) -> None:
     model = stirred(answerer("rnn").build(task.widths))
     (example,) = task.encode([row("who is there", "the heron stands")])
     with evaluating(model):
-        (answer,) = task.predict(model, task.collate([example]))
+        (answer,) = in_order(task.predict(model, task.collate([example])))
         batch = task.force(example, answer)
         told = task.replay(model, task.leave_out(batch, Axis("text", ()), range(3, 5)))
         ids_RT = batch.inputs["ids"].repeat(2, 1)
@@ -232,7 +235,7 @@ def test_a_long_window_is_measured_around_its_answer() -> None:
     model = Pointing(task, {"Rhine": 4}, {"Rhine": 4})
     context = "fog " * 100 + "Rhine" + " heron" * 150
     (example,) = task.encode([row("where is it", context)])
-    (answer,) = task.predict(model, task.collate([example]))
+    (answer,) = in_order(task.predict(model, task.collate([example])))
     near = task.axes(example, answer).by_name["near"].labels
     assert len(near) == 128
     assert near[:3] == ("where", "is", "it")

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from regard.decode import in_order
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.row import Row
 from regard.models import Widths
@@ -89,7 +90,7 @@ def test_a_prediction_is_the_likeliest_label_with_all_probabilities(task: Classi
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
     with evaluating(model):
         probabilities_BC = model(batch.inputs).softmax(-1)
-        predictions = task.predict(model, batch)
+        predictions = in_order(task.predict(model, batch))
     for found, expected in zip(predictions, probabilities_BC.tolist(), strict=True):
         assert list(found.probabilities) == ["bad", "good", "middling"]
         assert list(found.probabilities.values()) == pytest.approx(expected)
@@ -102,7 +103,7 @@ def test_a_replay_tells_what_was_predicted(task: Classify) -> None:
     model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a warm funny film")])
     with evaluating(model):
-        (prediction,) = task.predict(model, task.collate([example]))
+        (prediction,) = in_order(task.predict(model, task.collate([example])))
         told_1T = task.replay(model, task.force(example, prediction))
     assert told_1T.shape == (1, 1)
     assert told_1T.exp().item() == pytest.approx(prediction.probability, rel=1e-5)

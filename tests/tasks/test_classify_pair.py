@@ -12,6 +12,7 @@ import torch
 
 import regard
 from berts import their_tokenizer, written
+from regard.decode import in_order
 from regard.fields.joined import shortened
 from regard.files.row import Row
 from regard.interop.importing import import_folder
@@ -94,7 +95,9 @@ def test_a_bert_is_told_which_text_is_which() -> None:
     batch = task.collate(examples)
     assert batch.inputs["segments"].tolist() == [[0] * 4 + [1] * 4, [0] * 2 + [1] * 4 + [0] * 2]
     with evaluating(model):
-        told_BC = torch.tensor([list(answer.probabilities.values()) for answer in task.predict(model, batch)])
+        told_BC = torch.tensor(
+            [list(answer.probabilities.values()) for answer in in_order(task.predict(model, batch))]
+        )
         torch.testing.assert_close(told_BC, model(batch.inputs).softmax(-1))
         alone = {name: one for name, one in batch.inputs.items() if name != "segments"}
         assert not torch.allclose(told_BC, model(alone).softmax(-1))
@@ -124,7 +127,7 @@ def test_left_out_one_by_one(kind: str) -> None:
     model = stirred(classifier(kind).build(task.widths))
     (example,) = task.encode([row(*LINES[0])])
     with evaluating(model):
-        (answer,) = task.predict(model, task.collate([example]))
+        (answer,) = in_order(task.predict(model, task.collate([example])))
         whole = task.force(example, answer)
         left = task.leave_out(whole, task.axis(example), range(7))
         told_KT = task.replay(model, left)
@@ -139,7 +142,7 @@ def test_the_axis_names_both() -> None:
     task = fitted()
     model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a man sleeps", "he is awake he is awake awake")])
-    (answer,) = task.predict(model, task.collate([example]))
+    (answer,) = in_order(task.predict(model, task.collate([example])))
     shown = task.axes(example, answer).by_name["input"].labels
     assert len(shown) == len(example.arrays["ids"])
     end = task.tokenizer.pieces([EOS])[0]

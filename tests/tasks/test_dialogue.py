@@ -8,6 +8,7 @@ from sacrebleu import corpus_bleu
 from torch.nn import functional as F
 
 from regard.api.trained import Evaluation
+from regard.decode import in_order
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
 from regard.files.row import Row
@@ -98,9 +99,9 @@ def test_a_replay_tells_what_the_search_had_found(name: str, task: Dialogue) -> 
     examples = task.encode([row(text) for text in texts])
     for search in ({"beam": 1}, {"beam": 3}):
         searching = task.searching(**search)
-        together = searching.predict(model, searching.collate(examples))
+        together = in_order(searching.predict(model, searching.collate(examples)))
         for example, answer in zip(examples, together, strict=True):
-            (alone,) = searching.predict(model, searching.collate([example]))
+            (alone,) = in_order(searching.predict(model, searching.collate([example])))
             assert alone.ids == answer.ids
             with torch.no_grad():
                 told_T = searching.replay(model, searching.force(example, answer))[0]
@@ -124,7 +125,7 @@ def test_a_reply_may_be_longer_than_what_it_answers(task: Dialogue) -> None:
     (example,) = task.encode([row("amber")])
     with torch.no_grad():
         model.output_bias[EOS] = -100.0  # type: ignore[union-attr, index]
-    (answer,) = task.predict(model, task.collate([example]))
+    (answer,) = in_order(task.predict(model, task.collate([example])))
     assert len(answer.ids) == 6, "decode.max_length, not twice the context"
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from gpt2s import END, vocabulary
 from regard.data.packed import Packed
-from regard.decode import Hypothesis, contains
+from regard.decode import Hypothesis, contains, in_order
 from regard.decode.phrases import stream
 from regard.errors import DataError, RecipeError
 from regard.explain.beams import BeamTree
@@ -124,7 +124,7 @@ def test_a_document_begins_where_another_has_ended(documents: str) -> None:
 
 def answer(task: LanguageModel, model: GPT, *texts: str) -> list[Any]:
     with evaluating(model):
-        return task.predict(model, task.collate(task.encode(rows_of(texts, "text"))))
+        return in_order(task.predict(model, task.collate(task.encode(rows_of(texts, "text")))))
 
 
 @pytest.mark.parametrize("kind", ["char", "bpe", "gpt2"])

@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.data.cache import Examples
+from regard.decode import in_order
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.fields.labels import Labels
 from regard.files.row import Row
@@ -107,7 +108,7 @@ def test_an_answer_is_every_label_that_is_likely_enough(task: Multilabel, thresh
     asked = task.searching(threshold=str(threshold))
     with evaluating(model):
         likely_BC = model(batch.inputs).sigmoid()
-        answers = asked.predict(model, batch)
+        answers = in_order(asked.predict(model, batch))
     for answer, likely in zip(answers, likely_BC.tolist(), strict=True):
         given = tuple(label for label, p in zip(task.labels, likely, strict=True) if p >= threshold)
         assert answer.labels == given
@@ -124,7 +125,7 @@ def test_a_replay_tells_the_answer_as_a_whole(task: Multilabel) -> None:
     model = stirred(classifier("rnn").build(task.widths))
     (example,) = task.encode([row("a warm funny film")])
     with evaluating(model):
-        (answer,) = task.predict(model, task.collate([example]))
+        (answer,) = in_order(task.predict(model, task.collate([example])))
         told_1T = task.replay(model, task.force(example, answer))
         left = task.leave_out(task.force(example, answer), task.axis(example), range(4))
         left_B1 = task.replay(model, left)

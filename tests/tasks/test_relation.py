@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from berts import PIECES, their_tokenizer, written
+from regard.decode import in_order
 from regard.errors import DataError, RecipeError
 from regard.files.row import Row
 from regard.interop.encoder import read_encoder
@@ -57,7 +58,7 @@ def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:
     (example,) = task.encode([row("the <e1>fog</e1>, the <e2>heron</e2>.")])
     model: nn.Module = stirred(relater("rnn").build(task.widths))
     with evaluating(model):
-        (prediction,) = task.predict(model, task.collate([example]))
+        (prediction,) = in_order(task.predict(model, task.collate([example])))
     shown = task.axes(example, prediction).by_name["input"].labels
     assert len(shown) == len(example.arrays["ids"])
     assert all(shown)
@@ -182,7 +183,7 @@ def test_leaving_out_leaves_the_marks(task: Relation) -> None:
         assert left[:length] == (tokens[:piece] + tokens[piece + 1 :] if is_word else tokens)
     model: nn.Module = stirred(relater("rnn").build(task.widths))
     with evaluating(model):
-        (prediction,) = task.predict(model, batch)
+        (prediction,) = in_order(task.predict(model, batch))
         forced = task.force(example, prediction)
         told = task.replay(model, forced)
         assert task.replay(model, task.leave_out(forced, task.axis(example), range(1)))[0] == pytest.approx(

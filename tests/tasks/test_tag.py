@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from regard.decode import in_order
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.fields.axis import Axis
 from regard.files.row import Row
@@ -84,7 +85,7 @@ def test_a_long_sentence_is_read_in_windows_and_decoded_as_a_whole(task: Tag) ->
     assert batch.inputs["ids"].flatten()[batch.inputs["places"][0]].tolist() == example.arrays["ids"].tolist()
     model = model_for(task)
     with evaluating(model):
-        (answer,) = task.predict(model, batch)
+        (answer,) = in_order(task.predict(model, batch))
         scores_BNC = model.scores(batch.inputs)
         best_BN = model.best(scores_BNC, batch.keep_BN)
     assert answer.tags == tuple(task.labels[tag] for tag in best_BN[0].tolist())
@@ -98,7 +99,7 @@ def test_a_word_of_absurd_length_is_cut_and_said() -> None:
     assert example.arrays["word_lengths"].tolist() == [2, 4]
     model = model_for(task)
     with evaluating(model):
-        (answer,) = task.predict(model, task.collate([example]))
+        (answer,) = in_order(task.predict(model, task.collate([example])))
     assert answer.cut
     assert answer.to_json()["input_cut"] is True
 
@@ -117,7 +118,7 @@ def test_a_prediction_has_words_tags_spans_and_probabilities(task: Tag, kind: st
     model = model_for(task, kind)
     text = "Anna  Berg, lives"
     with evaluating(model):
-        (answer,) = task.predict(model, task.collate(task.encode([row(text)])))
+        (answer,) = in_order(task.predict(model, task.collate(task.encode([row(text)]))))
     assert answer.words == ("Anna", "Berg", ",", "lives")
     assert all(0 < probability <= 1 for probability in answer.probabilities)
     told = answer.to_json()
@@ -132,7 +133,7 @@ def test_spans_are_those_that_the_tags_mark(task: Tag) -> None:
     model, text = model_for(task), "Anna  Berg in Rome"
     model.best = lambda scores_BNC, keep_BN: torch.tensor([[task.labels.index(tag) for tag in LINES_TAGS]])
     with evaluating(model):
-        (answer,) = task.predict(model, task.collate(task.encode([row(text)])))
+        (answer,) = in_order(task.predict(model, task.collate(task.encode([row(text)]))))
     assert answer.places == ((0, 4), (6, 10), (11, 13), (14, 18))
     assert answer.to_json()["spans"] == [
         {"text": "Anna  Berg", "kind": "PER", "start": 0, "end": 10},
@@ -159,7 +160,7 @@ def test_texts_are_cut_as_asked(task: Tag, split: str, words: list[str]) -> None
     asked = task.searching(split=split)
     model = model_for(task)
     with evaluating(model):
-        (answer,) = asked.predict(model, asked.collate(asked.encode([row("don't U.S.")])))
+        (answer,) = in_order(asked.predict(model, asked.collate(asked.encode([row("don't U.S.")]))))
     assert list(answer.words) == words
 
 
@@ -196,7 +197,7 @@ def test_a_replay_tells_what_was_predicted(task: Tag) -> None:
     model = model_for(task)
     (example,) = task.encode([row("Anna lives in Rome")])
     with evaluating(model):
-        (prediction,) = task.predict(model, task.collate([example]))
+        (prediction,) = in_order(task.predict(model, task.collate([example])))
         forced = task.force(example, prediction)
         told_1N = task.replay(model, forced)
     assert told_1N[0].exp().tolist() == pytest.approx(prediction.probabilities, rel=1e-5)
@@ -214,7 +215,7 @@ def test_pictures_have_the_axes_they_name(task: Tag) -> None:
     model = model_for(task)
     (example,) = task.encode([row("Anna lives in Rome and " * 3)])
     with evaluating(model):
-        (prediction,) = task.predict(model, task.collate([example]))
+        (prediction,) = in_order(task.predict(model, task.collate([example])))
         axes = task.axes(example, prediction).by_name
         pictures = task.pictures(model, task.force(example, prediction))
     assert [picture.site for picture in pictures] == ["marginals", "transitions"]

@@ -8,7 +8,7 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional as F
 
-from regard.decode import contains
+from regard.decode import contains, in_order
 from regard.errors import CheckpointError, RecipeError
 from regard.fields.axis import Axis
 from regard.files.row import Row
@@ -120,7 +120,7 @@ def predicted(task: Translate, texts: list[str], config: Any = None) -> tuple[An
     model = stirred((config or transformer()).build(task.widths))
     examples = task.encode([row(text) for text in texts])
     with evaluating(model):
-        return model, task.predict(model, task.collate(examples)), examples
+        return model, in_order(task.predict(model, task.collate(examples))), examples
 
 
 def test_predictions_keep_their_order_and_an_empty_line_stays_empty(task: Translate) -> None:
@@ -143,7 +143,7 @@ def test_no_prediction_is_longer_than_the_limit(beam: int) -> None:
         model.embed_target.weight[EOS] = 0  # makes the end unlikely
         model.embed_target.weight[4:] *= 3
     with evaluating(model):
-        found = task.predict(model, task.collate(task.encode([row("the fog"), row("the " * 50)])))
+        found = in_order(task.predict(model, task.collate(task.encode([row("the fog"), row("the " * 50)]))))
     assert all(len(one.ids) <= 5 for one in found)
     assert any(len(one.ids) == 5 for one in found)
 
@@ -154,7 +154,9 @@ def test_special_pieces_are_never_predicted(task: Translate) -> None:
         model.embed_target.weight[[PAD, UNK, BOS]] = 5.0
     for beam in (1, 3):
         with evaluating(model):
-            (found,) = task.searching(beam=beam).predict(model, task.collate(task.encode([row("the fog")])))
+            (found,) = in_order(
+                task.searching(beam=beam).predict(model, task.collate(task.encode([row("the fog")])))
+            )
         assert not {PAD, UNK, BOS, EOS} & set(found.ids)
 
 
@@ -220,19 +222,17 @@ def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) 
     ],
     ids=str,
 )
-def test_each_prediction_is_told_once_and_when_its_search_has_ended(settings: dict[str, Any]) -> None:
+def test_each_prediction_comes_once_and_when_its_search_has_ended(settings: dict[str, Any]) -> None:
     task = fitted(max_length=40).searching(**settings)
     model = endless(stirred(rnn().build(task.widths)))
     batch = task.collate(task.encode([row(text) for text in ("the grey fog", "", "heron", "the heron " * 9)]))
-    told: list[tuple[int, Any]] = []
     with evaluating(model):
-        found = task.predict(model, batch, lambda place, one: told.append((place, one)))
-        assert found == task.predict(model, batch)
-    assert told == [(place, found[place]) for place in (1, 2, 0, 3)], "the shortest first"
+        answers = list(task.predict(model, batch))
+    assert [place for place, _ in answers] == [1, 2, 0, 3], "the shortest first"
+    assert [answer.text == "" for answer in in_order(answers)] == [False, True, False, False]
 
 
-def test_what_breaks_a_promise_is_refused_and_not_told(task: Translate) -> None:
-    told: list[int] = []
+def test_what_breaks_a_promise_is_refused_and_is_no_answer(task: Translate) -> None:
     torn = task.searching(must_include=["der der"], no_repeat=1, beam=2)
     model = stirred(rnn().build(torn.widths))
     batch = torn.collate(torn.encode([row("the fog")]))
@@ -240,8 +240,7 @@ def test_what_breaks_a_promise_is_refused_and_not_told(task: Translate) -> None:
         evaluating(model),
         pytest.raises(RecipeError, match=r"must_include: the other settings .* leave no way to write it"),
     ):
-        torn.predict(model, batch, lambda place, one: told.append(place))
-    assert told == []
+        next(torn.predict(model, batch))
 
 
 def test_draws_are_the_texts_own(task: Translate) -> None:
@@ -251,12 +250,14 @@ def test_draws_are_the_texts_own(task: Translate) -> None:
     assert len({one.ids for best in together for one in (best, *best.others)}) > 4
     with evaluating(model):
         for text, found in zip(texts, together, strict=True):
-            (alone,) = drawing.predict(model, drawing.collate(drawing.encode([row(text)])))
+            (alone,) = in_order(drawing.predict(model, drawing.collate(drawing.encode([row(text)]))))
             assert [alone.ids, *(one.ids for one in alone.others)] == [
                 found.ids,
                 *(one.ids for one in found.others),
             ]
-        other = drawing.searching(seed=1).predict(model, drawing.collate(drawing.encode([row(texts[0])])))
+        other = in_order(
+            drawing.searching(seed=1).predict(model, drawing.collate(drawing.encode([row(texts[0])])))
+        )
     assert other[0].ids != together[0].ids or other[0].others != together[0].others
 
 
@@ -305,7 +306,7 @@ def test_a_short_source_ends_no_training(decode: dict[str, Any], thorough: bool)
     model, batch = stirred(rnn().build(task.widths)), task.collate(task.encode([row("fog", "nebel")]))
     with evaluating(model):
         with pytest.raises(RecipeError, match=r"12 pieces.* raise max_ratio$"):
-            task.predict(model, batch)
+            in_order(task.predict(model, batch))
         (written,) = task.written(model, batch, thorough=thorough)
         (sample,) = task.samples(model, batch.examples, batch.source_BK.device)
         task.measure(model, batch, thorough=thorough)

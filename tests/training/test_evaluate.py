@@ -7,7 +7,7 @@ import pytest
 import torch
 from sacrebleu import corpus_bleu
 
-from regard.decode import beam, greedy
+from regard.decode import beam, greedy, in_order
 from regard.tasks.task import evaluating
 from regard.training.evaluate import evaluate
 from regard.training.state import Training
@@ -38,7 +38,7 @@ def test_the_scores_are_those_of_the_predictions(training: Training) -> None:
     task, model = training.task, training.model
     metrics, tally = evaluate(task, model, training.valid, CPU, thorough=True)
     with evaluating(model):
-        found = [task.predict(model, task.collate([example]))[0].text for example in training.valid]
+        found = [in_order(task.predict(model, task.collate([example])))[0].text for example in training.valid]
     references = [example.row.cells["target"] for example in training.valid]
     assert metrics["bleu"] == pytest.approx(corpus_bleu(found, [references]).score)
     assert (tally.hypotheses, tally.references) == (found, references), "in the order of the examples"

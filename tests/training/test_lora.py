@@ -8,6 +8,7 @@ import torch
 
 import regard
 from berts import TEXTS, fine_tuning, goes_on_where_it_stood, written
+from regard.decode import in_order
 from regard.errors import RecipeError
 from regard.interop.encoder import read_encoder
 from regard.layers.inputs import tokens
@@ -59,7 +60,9 @@ def test_what_is_saved_is_a_plain_model_that_answers_as_it_was_trained(tmp_path:
         for _ in run.events():
             pass
         texts = run.training.task.encode([regard.files.row.Row({"text": text}, "x", 1) for text in TEXTS])
-        expected = run.training.task.predict(run.training.model.eval(), run.training.task.collate(texts))
+        expected = in_order(
+            run.training.task.predict(run.training.model.eval(), run.training.task.collate(texts))
+        )
     saved = regard.load(tmp_path / "run", device="cpu")
     assert not any(PART in name for name in saved.model.state_dict())
     for ours, theirs in zip(saved.predict(TEXTS), expected, strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ from torch import nn
 
 from regard.data.batching import sorted_batches
 from regard.data.layout import scored
-from regard.decode import among, untold
-from regard.decode.follow import follow
+from regard.decode import in_order
 from regard.errors import DataError, RecipeError, RunError
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
@@ -31,7 +30,7 @@ from regard.runs.prepare import is_finished, pick_device, prepare
 from regard.runs.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Writing, task_rows
 from regard.tasks.seq2seq import Seq2Seq
-from regard.tasks.task import Prediction, Tally, Tell, evaluating
+from regard.tasks.task import Prediction, Tally, each_evaluating, evaluating
 from regard.training.evaluate import evaluate
 from regard.training.events import Event
 from regard.training.ranks import is_first, process_group
@@ -90,15 +89,14 @@ class Trained:
     data: DataConfig | None = None
     """Of the run that it comes from, if it does: how such files are laid out."""
 
-    def predict(self, texts: Asked | Iterable[Asked], *, tell: Tell = untold, **decode: Any) -> Any:
+    def predict(self, texts: Asked | Iterable[Asked], **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
 
         A task with several inputs takes a mapping for each: {"question": …, "context": …}.
-        `tell` hears each with its place among the texts, in any order: as soon as its own search has ended.
         """
         if isinstance(texts, str | Mapping):
-            return next(self._stream([texts], 1, decode, tell))
-        return list(self._stream(texts, READ_AHEAD, decode, tell))
+            return next(self._stream([texts], 1, decode))
+        return list(self._stream(texts, READ_AHEAD, decode))
 
     def stream(self, texts: Iterable[Asked | Row], **decode: Any) -> Iterator[Any]:
         """Predictions in the order of the texts, made in batches of similar length, in bounded memory.
@@ -107,33 +105,39 @@ class Trained:
         """
         return self._stream(texts, 1, decode)
 
-    def _stream(
-        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any], tell: Tell = untold
-    ) -> Iterator[Any]:
+    def as_completed(self, texts: Iterable[Asked | Row], **decode: Any) -> Iterator[tuple[int, Any]]:
+        """(place, prediction) of every text, counted from 0, each as soon as its own search has ended."""
+        return chain.from_iterable(self._chunks(texts, READ_AHEAD, decode))
+
+    def _stream(self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any]) -> Iterator[Any]:
+        for chunk in self._chunks(texts, ahead, decode):
+            yield from in_order(chunk)
+
+    def _chunks(
+        self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any]
+    ) -> Iterator[Iterator[tuple[int, Any]]]:
+        """The answers to some texts after another, in the order in which they are ready."""
         task = self._searching(decode)
         translator, _ = self.engines.select(task)
         pending, done = several(texts), 0
         while chunk := list(islice(pending, ahead)):
             ahead = min(2 * ahead, READ_AHEAD)
             rows = task.asked(chunk, done + 1)
-            told = among(range(done, done + len(chunk)), tell)
-            done += len(chunk)
             if translator is not None and isinstance(task, Seq2Seq):
-                for place, answer in enumerate(translator.answers(task, rows)):
-                    told(place, answer)
-                    yield answer
+                yield enumerate(translator.answers(task, rows), done)
             else:
-                yield from self._answers(task, task.encode(rows), told)
+                yield each_evaluating(self.model, self._answers(task, task.encode(rows), done))
+            done += len(chunk)
 
-    def _answers(self, task: AnyTask, examples: Sequence[Any], tell: Tell = untold) -> list[Any]:
-        """In their order; but the batches of short ones come first, as they keep the others waiting least."""
-        answers: dict[int, Any] = {}
-        with evaluating(self.model):
-            sizes = [task.size(example) for example in examples]
-            for indices in reversed(sorted_batches(sizes, 4096, task.rows_together)):
-                batch = task.collate([examples[i] for i in indices]).to(self.device)
-                answers |= zip(indices, task.predict(self.model, batch, among(indices, tell)), strict=True)
-        return [answers[i] for i in range(len(examples))]
+    def _answers(
+        self, task: AnyTask, examples: Sequence[Any], first: int
+    ) -> Generator[tuple[int, Any], None, None]:
+        """The batches of short examples come first, as they keep the others waiting least."""
+        sizes = [task.size(example) for example in examples]
+        for indices in reversed(sorted_batches(sizes, 4096, task.rows_together)):
+            batch = task.collate([examples[i] for i in indices]).to(self.device)
+            for place, answer in task.predict(self.model, batch):
+                yield first + indices[place], answer
 
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""
@@ -148,14 +152,8 @@ class Trained:
         if not isinstance(task, Writing):
             raise RecipeError(f"{task.kind} models answer at once; there is nothing to follow")
         (example,) = task.encode(task.asked([text]))
-        batch = task.collate([example]).to(self.device)
-
-        def search(tell: Callable[[str], None]) -> Prediction:
-            with evaluating(self.model):
-                answer: Prediction = task.follow(self.model, batch, tell)
-            return answer
-
-        return follow(search)
+        steps = task.follow(self.model, task.collate([example]).to(self.device))
+        return each_evaluating(self.model, steps)
 
     def beams(self, text: str, **decode: Any) -> BeamTree:
         """The search for the answer: every beginning that was considered, and what became of it."""

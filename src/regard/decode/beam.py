@@ -8,17 +8,18 @@ A group stops when it has as many finished hypotheses as beams and no live one, 
 would enter them. With a beam as wide as there are sequences this is exhaustive search.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 
 import torch
 from torch import Tensor
 
 from regard.decode.hypothesis import Continuations, Hypothesis, normalised
-from regard.decode.listener import NOBODY, Listener, untold
 from regard.decode.required import Required
 from regard.decode.rules import Rules
+from regard.decode.step import Step
 from regard.decode.stepper import S, Stepper
 from regard.decode.top import top
 
@@ -64,12 +65,10 @@ def beam(
     length_penalty: float = 1.0,
     n_best: int = 1,
     device: torch.device = CPU,
-    listener: Listener = NOBODY,
-) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each source, best first. `width` counts the beams of all groups."""
+) -> Iterator[Step]:
+    """Searches for the `n_best` hypotheses of each source. `width` counts the beams of all groups."""
     n_sources, each = len(rules.limits), width // groups
     finished = [[_Finished(each, limit, length_penalty) for _ in range(groups)] for limit in rules.limits]
-    answers: dict[int, list[Hypothesis]] = {}
     running = list(range(n_sources))
     state = stepper.select(state, torch.arange(n_sources, device=device).repeat_interleave(width))
     last_N = torch.full((n_sources * width,), begin, device=device)
@@ -87,6 +86,7 @@ def beam(
         log_prob_BSV = log_prob_NV.view(len(running), width, -1)
         taken_BV = torch.zeros_like(log_prob_BSV[:, 0]) if groups > 1 else None
         chosen: list[Continuations] = []
+        taken: list[tuple[Continuations, Continuations]] = []
         for group in range(groups):
             beams = slice(group * each, (group + 1) * each)
             beam_group = live.group(beams, log_prob_BSV)
@@ -94,8 +94,7 @@ def beam(
             lanes = [finished[source][group] for source in running]
             _finish(best, lanes, beam_group, rules)
             unfinished = _continue(best, lanes, rules.end, length + 1)
-            if listener.tree is not None:
-                listener.tree.grow(group, each, best, unfinished)
+            taken.append((best, unfinished))
             parents_BS, tokens_BS, scores_BS = unfinished
             if taken_BV is not None:
                 taken_BV.scatter_add_(1, tokens_BS, (scores_BS > -torch.inf).to(taken_BV.dtype))
@@ -107,18 +106,14 @@ def beam(
         left = None if len(stay_B) == len(running) else stay_B
         state = stepper.select(state, rows_BS[stay_B].flatten(), left)
         staying = [running[row] for row in stay_B.tolist()]
-        for source in sorted({*running} - {*staying}):
-            answers[source] = _ranked(finished[source])[:n_best] or [NOTHING]
-            listener.ends(source, answers[source])
+        ended = [
+            (source, _ranked(finished[source])[:n_best] or [NOTHING])
+            for source in sorted({*running} - {*staying})
+        ]
         running = staying
         live = live.rows(stay_B)
         last_N = tokens_BS[stay_B].flatten()
-        if listener.begins is not untold:
-            for row, source in enumerate(running):
-                listener.begins(source, _certain(live, row, finished[source]))
-    if listener.tree is not None:
-        listener.tree.close(answers[0])
-    return [answers[source] for source in range(n_sources)]
+        yield Step(ended, partial(_beginnings, live, running, finished), taken)
 
 
 @dataclass(frozen=True)
@@ -242,6 +237,12 @@ def _finish(best: Continuations, lanes: Sequence[_Finished], group: _Group, rule
             continue
         steps = (*group.live.steps_BST[row, parent].tolist(), float(group.log_prob_BSV[row, parent, end]))
         lanes[row].add(ids, steps, float(scores[row, place]))
+
+
+def _beginnings(
+    live: _Live, running: Sequence[int], finished: Sequence[Sequence[_Finished]]
+) -> dict[int, list[int]]:
+    return {source: _certain(live, row, finished[source]) for row, source in enumerate(running)}
 
 
 def _certain(live: _Live, row: int, lanes: Sequence[_Finished]) -> list[int]:

@@ -4,15 +4,16 @@ Finished rows leave the batch.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from regard.decode.hypothesis import Hypothesis, normalised
-from regard.decode.listener import NOBODY, Listener, untold
 from regard.decode.rules import Rules
 from regard.decode.sampler import Sampler
+from regard.decode.step import Step
 from regard.decode.stepper import S, Stepper
 from regard.decode.top import top
 
@@ -34,11 +35,9 @@ def greedy(
     begin: int,
     length_penalty: float = 1.0,
     device: torch.device = CPU,
-    listener: Listener = NOBODY,
-) -> list[Hypothesis]:
-    """One hypothesis per source, of the most likely token at each step."""
-    shared = begin, length_penalty, device, listener
-    return _search(stepper, state, rules, most_likely, *shared)
+) -> Iterator[Step]:
+    """Searches for one hypothesis per source, of the most likely token at each step."""
+    return _search(stepper, state, rules, most_likely, begin, length_penalty, device)
 
 
 def sample(
@@ -50,11 +49,9 @@ def sample(
     begin: int,
     length_penalty: float = 1.0,
     device: torch.device = CPU,
-    listener: Listener = NOBODY,
-) -> list[Hypothesis]:
-    """One hypothesis per source, of tokens drawn by the sampler."""
-    shared = begin, length_penalty, device, listener
-    return _search(stepper, state, rules, sampler, *shared)
+) -> Iterator[Step]:
+    """Searches for one hypothesis per source, of tokens drawn by the sampler."""
+    return _search(stepper, state, rules, sampler, begin, length_penalty, device)
 
 
 @torch.inference_mode()
@@ -66,12 +63,10 @@ def _search(
     begin: int,
     length_penalty: float,
     device: torch.device,
-    listener: Listener,
-) -> list[Hypothesis]:
+) -> Iterator[Step]:
     """Extends each hypothesis by one chosen token at a time; unwanted scores are NaN."""
     n_sources = len(rules.limits)
     steps: list[list[float]] = [[] for _ in range(n_sources)]
-    answers: dict[int, Hypothesis] = {}
     running = list(range(n_sources))
     last_B = torch.full((n_sources,), begin, device=device)
     written_BT = torch.empty(n_sources, 0, dtype=torch.long, device=device)
@@ -85,19 +80,20 @@ def _search(
             for source, gained in zip(running, gained_B.tolist(), strict=True):
                 steps[source].append(gained)
         stay_B = (chosen_B != rules.end).nonzero().squeeze(1)
-        for row in (chosen_B == rules.end).nonzero().squeeze(1).tolist():
-            source = running[row]
-            answers[source] = _hypothesis(written_BT[row].tolist(), steps[source], length_penalty)
-            listener.ends(source, [answers[source]])
+        ended = [
+            (running[row], [_hypothesis(written_BT[row].tolist(), steps[running[row]], length_penalty)])
+            for row in (chosen_B == rules.end).nonzero().squeeze(1).tolist()
+        ]
         last_B = chosen_B[stay_B]
         written_BT = torch.cat([written_BT[stay_B], last_B[:, None]], dim=1)
         if len(stay_B) < len(running):
             state = stepper.select(state, stay_B, stay_B)
             running = [running[row] for row in stay_B.tolist()]
-        if listener.begins is not untold:
-            for source, ids in zip(running, written_BT.tolist(), strict=True):
-                listener.begins(source, ids)
-    return [answers[source] for source in range(n_sources)]
+        yield Step(ended, partial(_beginnings, running, written_BT))
+
+
+def _beginnings(running: Sequence[int], written_BT: Tensor) -> dict[int, list[int]]:
+    return dict(zip(running, written_BT.tolist(), strict=True))
 
 
 def _hypothesis(ids: Sequence[int], steps: Sequence[float], length_penalty: float) -> Hypothesis:

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 
 from regard.decode.hypothesis import Continuations, Hypothesis, normalised
+from regard.decode.step import Step
 
 Fate = Literal["went on", "answer", "beaten", "outranked", "left behind", "too late"]
 """went on      among the best of its step, and so was something that continues it
@@ -45,8 +46,16 @@ class Tree:
     _beams: dict[int, list[int]] = field(default_factory=dict)
     """The nodes of each group's beams; before the first step all are node 0."""
 
-    def grow(self, group: int, width: int, best: Continuations, unfinished: Continuations) -> None:
-        """Adds one step of a group of `width` beams: the best continuations, and those that go on."""
+    def grow(self, step: Step) -> None:
+        """Adds a step of the search for one source."""
+        for group, (best, unfinished) in enumerate(step.groups):
+            self._grow(group, best, unfinished)
+        for _, answers in step.ended:
+            self._close(answers)
+
+    def _grow(self, group: int, best: Continuations, unfinished: Continuations) -> None:
+        """Adds one step of a group: the best continuations, and those that go on, one for each beam."""
+        width = unfinished[0].shape[1]
         beams = self._beams.get(group, [0] * width)
         over = not any(_entries(unfinished))
         born: dict[tuple[int, int], int] = {}
@@ -67,7 +76,7 @@ class Tree:
         parents, tokens, _ = (part[0].tolist() for part in unfinished)
         self._beams[group] = [born.get(pair, 0) for pair in zip(parents, tokens, strict=True)]
 
-    def close(self, answers: Sequence[Hypothesis]) -> None:
+    def _close(self, answers: Sequence[Hypothesis]) -> None:
         """Marks finished prefixes that are among the answers."""
         ranks = {answer.ids: rank for rank, answer in enumerate(answers, 1)}
         for number, node in enumerate(self.nodes):

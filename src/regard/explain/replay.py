@@ -42,7 +42,7 @@ def explain(
         raise DataError(f"there is nothing to explain: {fault} empty")
     with evaluating(model):
         if prediction is None:
-            (prediction,) = task.predict(model, task.collate([example]).to(device))
+            ((_, prediction),) = task.predict(model, task.collate([example]).to(device))
         batch = task.force(example, prediction).to(device)
         axes = _through(model, task.axes(example, prediction))
         maps, log_probs_T = _attention(task, model, batch, axes)

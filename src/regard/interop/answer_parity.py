@@ -11,6 +11,7 @@ import tokenizers
 import torch
 from torch import nn
 
+from regard.decode import in_order
 from regard.files.row import Asked
 from regard.interop import parity
 from regard.tasks import Answer, AnswerConfig
@@ -43,7 +44,7 @@ class AnswerEngine:
         self.name, self.task, self.model = name, task, model
 
     def answer(self, inputs: Sequence[Asked]) -> list[parity.Answer]:
-        predictions = self.task.predict(self.model, self._batch(inputs))
+        predictions = in_order(self.task.predict(self.model, self._batch(inputs)))
         return [parity.Answer(answer.text, (answer.window, *answer.ends)) for answer in predictions]
 
     def score(self, inputs: Sequence[Asked], answers: Sequence[parity.Answer]) -> list[list[float]]:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.decode import in_order
 from regard.interop.generation_config import GREEDY
 from regard.interop.hf import import_transformers, load_folder, quietly
 from regard.interop.parity import Answer
@@ -50,7 +51,8 @@ class ContinuationEngine:
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         batch = self.task.collate(self.task.encode(self.task.asked(texts)))
         with torch.inference_mode():
-            continuations = self.task.predict(self.model, batch.to(next(self.model.parameters()).device))
+            device = next(self.model.parameters()).device
+            continuations = in_order(self.task.predict(self.model, batch.to(device)))
         return [Answer(continuation.text, continuation.ids) for continuation in continuations]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.decode import DecodeConfig
+from regard.decode import DecodeConfig, hypotheses
 from regard.interop.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
 from regard.tasks.pair import Pair, Pairs
@@ -62,8 +62,9 @@ class TranslationEngine:
         with torch.inference_mode():
             state = self.model.start(batch.source_BK, batch.source_lengths_B)
             sources = [example.source.tolist() for example in examples]
-            hypotheses = self.task.writer(self._stepper, state, sources, self.decode, batch.source_BK.device)
-        return [self._answer(best.ids) for best, *_ in hypotheses]
+            steps = self.task.writer(self._stepper, state, sources, self.decode, batch.source_BK.device)
+            found = hypotheses(steps)
+        return [self._answer(best.ids) for best, *_ in found]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         examples = self.task.encode(self.task.asked(texts))

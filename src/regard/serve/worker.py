@@ -92,7 +92,8 @@ class Worker:
     def answer(self, ask: Message, texts: list[Asked], answered: Answered) -> None:
         decode: dict[str, Any] = ask["decode"]
         if ask["kind"] == "answer":
-            self.trained.predict(texts, tell=lambda at, found: answered(at, found.to_json()), **decode)
+            for place, prediction in self.trained.as_completed(texts, **decode):
+                answered(place, prediction.to_json())
             return
         (text,) = texts
         if ask["kind"] == "follow":

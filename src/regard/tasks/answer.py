@@ -22,7 +22,7 @@ from regard.baselines.spans import NearestSpan, NoAnswer, RandomSpan
 from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.data.splits import Every, HoldOut
-from regard.decode import untold
+from regard.decode import in_order
 from regard.errors import DataError
 from regard.fields.axis import Axis, ended
 from regard.fields.field import Coded
@@ -39,7 +39,7 @@ from regard.models.widths import Widths
 from regard.tasks.answer_data import ANSWER
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.shared import Columns, moved, tensors
-from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, word_to_word
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
@@ -305,7 +305,7 @@ class Answer(Task):
         return Loss({"windows": Part(cost)}, shown={"windows": cost.detach()})
 
     def measure(self, model: nn.Module, batch: AnswerBatch, *, thorough: bool) -> AnswerTally:
-        return self.tally(batch.examples, [answer.text for answer in self.predict(model, batch)])
+        return self.tally(batch.examples, [answer.text for answer in in_order(self.predict(model, batch))])
 
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> AnswerTally:
         """The tally of texts; an empty one says that the context has no answer."""
@@ -315,7 +315,7 @@ class Answer(Task):
             right.append(tuple(context[start:end] for start, end in answer_places(example.row)))
         return AnswerTally([*answers], right)
 
-    def predict(self, model: nn.Module, batch: AnswerBatch, tell: Tell = untold) -> list[Answered]:
+    def predict(self, model: nn.Module, batch: AnswerBatch) -> Iterator[tuple[int, Answered]]:
         with torch.inference_mode():
             start_RT, end_RT = self.scores(model, batch.inputs)
             best = best_spans(start_RT, end_RT, batch.keep_RT, self.config.max_answer)
@@ -325,11 +325,8 @@ class Answer(Task):
             spans_R2 = torch.stack([best.first_B, best.last_B], 1)
         columns = (spans_R2.tolist(), scores_R2.tolist(), likely_R2.tolist())
         windows = (WindowAnswer((at[0], at[1]), *one) for at, *one in zip(*columns, strict=True))
-        answers: list[Answered] = []
         for place, example in enumerate(batch.examples):
-            answers.append(self._best(example, [next(windows) for _ in example.arrays["lengths"]]))
-            tell(place, answers[-1])
-        return answers
+            yield place, self._best(example, [next(windows) for _ in example.arrays["lengths"]])
 
     def _best(self, example: Example, windows: Sequence[WindowAnswer]) -> Answered:
         """The best span of all windows, unless every window scores above it that there is none."""

@@ -19,7 +19,7 @@ from regard.baselines.ngrams import NgramRegression
 from regard.config import Choice
 from regard.data.example import Example
 from regard.data.sample import sampled
-from regard.decode import untold
+from regard.decode import in_order
 from regard.errors import DataError, quoted
 from regard.fields import FIELDS
 from regard.fields.axis import Axis
@@ -36,7 +36,7 @@ from regard.tasks.classify_data import CLASSIFY
 from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.shared import Columns, moved, tensors
-from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, unit_to_unit
+from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, unit_to_unit
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
@@ -323,19 +323,16 @@ class Classify(Task):
         return Loss({"examples": Part(smoothed)}, shown={"examples": plain})
 
     def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> Any:
-        return self.tally(batch.examples, [answer.text for answer in self.predict(model, batch)])
+        return self.tally(batch.examples, [answer.text for answer in in_order(self.predict(model, batch))])
 
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> Any:
         """The tally of labels."""
         return LabelTally([*answers], [self.labels[int(one.arrays["label"][0])] for one in examples])
 
-    def predict(self, model: nn.Module, batch: LabelBatch, tell: Tell = untold) -> list[LabelPrediction]:
+    def predict(self, model: nn.Module, batch: LabelBatch) -> Iterator[tuple[int, Any]]:
         with torch.inference_mode():
             probabilities = torch.softmax(model(batch.inputs), dim=-1).tolist()
-        answers = list(map(self._answer, probabilities, batch.examples))
-        for place, answer in enumerate(answers):
-            tell(place, answer)
-        return answers
+        yield from enumerate(map(self._answer, probabilities, batch.examples))
 
     def _answer(self, probabilities: list[float], example: Example) -> LabelPrediction:
         index = max(range(len(probabilities)), key=probabilities.__getitem__)

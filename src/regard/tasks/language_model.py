@@ -4,7 +4,7 @@ It is learnt from text without seams (data/packed.py): documents one after anoth
 mark, in blocks of `max_length`. Scores are of whole texts, cut into blocks in the same way.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from regard.data.cache import Arrays, Examples, Ints
 from regard.data.packed import Packed
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut
-from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener
+from regard.decode import DecodeConfig, Hypothesis, Step, in_order
 from regard.errors import DataError
 from regard.fields.axis import Axis, ended
 from regard.files.documents import By, goes_on
@@ -217,7 +217,7 @@ class LanguageModel(Writing):
             self.config.model_copy(update={"decode": self.config.decode.model_copy(update=short)}),
             self.tokenizer,
         )
-        answers = task.predict(model, self.collate(prompts).to(device))
+        answers = in_order(task.predict(model, self.collate(prompts).to(device)))
         return [
             {
                 "input": self.tokenizer.decode(prompt.tokens.tolist()),
@@ -227,15 +227,13 @@ class LanguageModel(Writing):
             for prompt, rest, answer in zip(prompts, rests, answers, strict=True)
         ]
 
-    def search(
-        self, model: nn.Module, batch: Stretches, decode: DecodeConfig, listener: Listener = NOBODY
-    ) -> list[list[Hypothesis]]:
+    def search(self, model: nn.Module, batch: Stretches, decode: DecodeConfig) -> Iterator[Step]:
         assert isinstance(model, GPT)
         prompts = [self.begun(example) for example in batch.examples]
         device = batch.tokens_BT.device
         lengths_B = torch.tensor([len(prompt) for prompt in prompts], device=device)
         state = model.start(padded(prompts).to(device), lengths_B, self.block)
-        return self.writer(model, state, [prompt.tolist() for prompt in prompts], decode, device, listener)
+        return self.writer(model, state, [prompt.tolist() for prompt in prompts], decode, device)
 
     def begun(self, example: Stretch) -> Ints:
         """What is continued. A document begins where another has ended; so does what is too short to tell."""

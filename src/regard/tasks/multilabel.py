@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from regard.data.example import Example
 from regard.data.sample import sampled
-from regard.decode import untold
+from regard.decode import in_order
 from regard.errors import DataError, RecipeError, shown
 from regard.fields.axis import Axis
 from regard.fields.label import MOST_LABELS, refuse_texts
@@ -28,7 +28,7 @@ from regard.tasks.labels import ClassWeights, class_weights
 from regard.tasks.multilabel_data import MULTILABEL
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.shared import Columns
-from regard.tasks.task import Axes, Fields, Loss, Part, Tell, unit_to_unit
+from regard.tasks.task import Axes, Fields, Loss, Part, unit_to_unit
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer
 
@@ -170,7 +170,7 @@ class Multilabel(Classify):
         return Loss({"examples": Part(learnt)}, shown={"examples": plain})
 
     def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> LabelsTally:
-        return self.tally(batch.examples, [answer.labels for answer in self.predict(model, batch)])
+        return self.tally(batch.examples, [answer.labels for answer in in_order(self.predict(model, batch))])
 
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> LabelsTally:
         """The tally of tuples of labels."""
@@ -179,28 +179,24 @@ class Multilabel(Classify):
         ]
         return LabelsTally([*answers], gold)
 
-    def predict(  # type: ignore[override]
-        self, model: nn.Module, batch: LabelBatch, tell: Tell = untold
-    ) -> list[LabelsPrediction]:
+    def predict(self, model: nn.Module, batch: LabelBatch) -> Iterator[tuple[int, LabelsPrediction]]:
         with torch.inference_mode():
             logits_BC = model(batch.inputs)
             likely_BC = torch.sigmoid(logits_BC)
             given_BC = likely_BC >= self.config.threshold
             sure_B = log_prob_of_all(logits_BC, given_BC.to(logits_BC.dtype)).exp()
-        answers = []
         for place, example in enumerate(batch.examples):
             labels = tuple(self.labels[n] for n in given_BC[place].nonzero().flatten().tolist())
-            answers.append(
+            yield (
+                place,
                 LabelsPrediction(
                     text=self.config.separator.join(labels),
                     labels=labels,
                     probability=sure_B[place].item(),
                     probabilities=dict(zip(self.labels, likely_BC[place].tolist(), strict=True)),
                     input_cut=example.notes.get("cut", False),
-                )
+                ),
             )
-            tell(place, answers[-1])
-        return answers
 
     def force(self, example: Example, prediction: LabelsPrediction) -> LabelBatch:
         numbers = np.array([self.labels.index(label) for label in prediction.labels], np.int64)

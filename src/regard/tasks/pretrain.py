@@ -4,7 +4,7 @@ What it leaves behind is an encoder that other tasks begin with (`model.init_fro
 blanks of a text that holds `[MASK]`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,6 @@ from regard.data.cache import Arrays, Examples, Ints
 from regard.data.paired import Paired
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut, closes
-from regard.decode import untold
 from regard.errors import CheckpointError, DataError, RecipeError
 from regard.fields.axis import Axis, ended
 from regard.files.documents import By
@@ -46,7 +45,7 @@ from regard.tasks.masked import (
 from regard.tasks.masking import Masking
 from regard.tasks.pretrain_data import PRETRAIN
 from regard.tasks.pretrain_data import Filled as FilledAnswer
-from regard.tasks.task import Axes, Loss, Part, Picture, Task, TaskSettings, Tell, layer_of
+from regard.tasks.task import Axes, Loss, Part, Picture, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.text.sentences import Sentences, sentences
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
@@ -262,18 +261,15 @@ class Pretrain(Task):
     def _named(self, ids: Ints | Tensor) -> str:
         return " ".join(self.tokenizer.pieces(ids.tolist()))
 
-    def predict(self, model: nn.Module, batch: MaskedTexts, tell: Tell = untold) -> list[Filled]:
+    def predict(self, model: nn.Module, batch: MaskedTexts) -> Iterator[tuple[int, Filled]]:
         with torch.inference_mode():
             likely_NV = torch.softmax(model(*batch.inputs)[0].float(), dim=-1)
             likely_NV[:, self._never] = 0.0
             best = torch.topk(likely_NV, min(CANDIDATES, likely_NV.shape[1] - len(self._never)))
         counts = [len(example.places) for example in batch.examples]
         found = zip(torch.split(best.indices, counts), torch.split(best.values, counts), strict=True)
-        answers = []
         for number, (example, (ids, likely)) in enumerate(zip(batch.examples, found, strict=True)):
-            answers.append(self._filled(example.row, ids.tolist(), likely.tolist()))
-            tell(number, answers[-1])
-        return answers
+            yield number, self._filled(example.row, ids.tolist(), likely.tolist())
 
     @cached_property
     def _never(self) -> list[int]:

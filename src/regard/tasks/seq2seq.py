@@ -3,8 +3,7 @@ one and writes the other. What differs is in their files: roles, what becomes of
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -16,7 +15,7 @@ from torch.nn import functional as F
 
 from regard.data.cache import Arrays
 from regard.data.sample import sampled
-from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, among
+from regard.decode import DecodeConfig, Hypothesis, Step, hypotheses
 from regard.fields.axis import Axis, ended
 from regard.files.row import Row
 from regard.layers import heads
@@ -195,8 +194,8 @@ class Seq2Seq(Writing, Generic[Co]):
         What is only scored has room for all that is asked of it, so that no example ends a training run.
         """
         decode = self.decode if thorough else self.decode.model_copy(update=QUICK)
-        found = self.search(model, batch, decode, roomy=True)
-        return [self.told(*answered).text for answered in zip(batch.examples, found, strict=True)]
+        found = hypotheses(self.search(model, batch, decode, roomy=True))
+        return [self.told(*answer).text for answer in zip(batch.examples, found, strict=True)]
 
     def samples(
         self, model: nn.Module, examples: Sequence[Pair], device: torch.device
@@ -212,31 +211,20 @@ class Seq2Seq(Writing, Generic[Co]):
         return self.target.decode(ids)
 
     def search(
-        self,
-        model: nn.Module,
-        batch: Pairs,
-        decode: DecodeConfig,
-        listener: Listener = NOBODY,
-        *,
-        roomy: bool = False,
-    ) -> list[list[Hypothesis]]:
+        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, *, roomy: bool = False
+    ) -> Iterator[Step]:
         """Nothing is searched for where nothing is asked, so that no setting asks too much of it."""
-        n, device = len(batch.examples), batch.source_BK.device
-        asked = [place for place in range(n) if self.usable_input(batch.examples[place])]
-        found = {place: [SILENCE] for place in range(n) if place not in asked}
-        for place, silence in found.items():
-            listener.ends(place, silence)
-        if found and asked:
-            batch = self.collate([batch.examples[place] for place in asked]).to(device)
-            begins, ends = among(asked, listener.begins), among(asked, listener.ends)
-            listener = replace(listener, begins=begins, ends=ends)
+        examples, device = batch.examples, batch.source_BK.device
+        asked = [place for place, example in enumerate(examples) if self.usable_input(example)]
+        if len(asked) < len(examples):
+            yield Step([(place, [SILENCE]) for place in range(len(examples)) if place not in asked])
+            batch = self.collate([examples[place] for place in asked]).to(device) if asked else batch
         if asked:
             stepper: Any = model
             sources = [example.source.tolist() for example in batch.examples]
             state = self.start(model, batch)
-            answers = self.writer(stepper, state, sources, decode, device, listener, roomy=roomy)
-            found |= zip(asked, answers, strict=True)
-        return [found[place] for place in range(n)]
+            for step in self.writer(stepper, state, sources, decode, device, roomy=roomy):
+                yield step.at(asked)
 
     def told(self, example: Pair, found: Sequence[Hypothesis]) -> Written:
         if not self.usable_input(example):

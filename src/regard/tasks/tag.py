@@ -15,7 +15,7 @@ from regard.baselines import Baseline
 from regard.baselines.tags import Dictionary, FeatureCRF
 from regard.data.example import Example
 from regard.data.sample import sampled
-from regard.decode import untold
+from regard.decode import in_order
 from regard.errors import DataError, RecipeError, did_you_mean, shown
 from regard.fields.axis import Axis
 from regard.fields.field import Coded
@@ -33,7 +33,7 @@ from regard.models.widths import Widths
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.tag_data import TAG
-from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, Tell, word_to_word
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, word_to_word
 from regard.tasks.task_data import TaskData
 from regard.text import tags
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
@@ -289,27 +289,24 @@ class Tag(Task):
         return Loss({"words": Part(cost)}, shown={"words": cost.detach()})
 
     def measure(self, model: nn.Module, batch: TagBatch, *, thorough: bool) -> TagTally:
-        return self.tally(batch.examples, [answer.tags for answer in self.predict(model, batch)])
+        return self.tally(batch.examples, [answer.tags for answer in in_order(self.predict(model, batch))])
 
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> TagTally:
         """The tally of tuples of tags, one for each word."""
         gold = [tuple(self.labels[tag] for tag in example.arrays["tags"]) for example in examples]
         return TagTally(self.tags.scheme is not None, [*answers], gold)
 
-    def predict(self, model: nn.Module, batch: TagBatch, tell: Tell = untold) -> list[Tagged]:
+    def predict(self, model: nn.Module, batch: TagBatch) -> Iterator[tuple[int, Tagged]]:
         assert isinstance(model, Tagger)
         keep_BN = batch.keep_BN
         with torch.inference_mode():
             scores_BNC = model.scores(batch.inputs)
             best_BN = model.best(scores_BNC, keep_BN)
             likely_BNC = model.marginals(scores_BNC, keep_BN)
-        answers = []
         for row, (example, keep_N) in enumerate(zip(batch.examples, keep_BN, strict=True)):
             best_N = best_BN[row, keep_N]
             likely_N = likely_BNC[row, keep_N].gather(1, best_N[:, None]).squeeze(1)
-            answers.append(self._tagged(example, best_N.tolist(), likely_N.tolist()))
-            tell(row, answers[-1])
-        return answers
+            yield row, self._tagged(example, best_N.tolist(), likely_N.tolist())
 
     def _tagged(self, example: Example, best: list[int], likely: list[float]) -> Tagged:
         sentence = self.sentence(example.row)

@@ -5,11 +5,11 @@ The training loop, the evaluation and the explanation see only this protocol.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from regard.config import Config
 from regard.data.cache import Arrays, Examples, Ints
 from regard.data.example import Example
 from regard.data.splits import Every, HoldOut
-from regard.decode import untold
+from regard.decode import in_order
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
 from regard.fields.field import Field
@@ -33,6 +33,9 @@ from regard.metrics.metric import Metric
 from regard.models.widths import Widths
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import PAD, Tokenizer
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -137,9 +140,6 @@ class Picture:
     rows: str
     columns: str
 
-
-Tell = Callable[[int, Any], None]
-"""(place in the batch, prediction): hears of each once, in any order."""
 
 ROWS_TOGETHER = 64
 """Inputs answered in one batch."""
@@ -339,14 +339,14 @@ class Task(Protocol):
         """The tally of plain answers to these examples, whoever gave them: the model, or a baseline."""
 
     @abstractmethod
-    def predict(self, model: nn.Module, batch: Any, tell: Tell = untold) -> list[Any]:
-        """Predictions of all examples, in their order; `tell` hears each as soon as it is there."""
+    def predict(self, model: nn.Module, batch: Any) -> Iterator[tuple[int, Any]]:
+        """Yields (place in the batch, prediction) of each example once, as soon as it is there."""
 
     def samples(
         self, model: nn.Module, examples: Sequence[Any], device: torch.device
     ) -> list[dict[str, str]]:
         """Input, expected answer and answer of these validation examples, shown while a model learns."""
-        answers = self.predict(model, self.collate(examples).to(device))
+        answers = in_order(self.predict(model, self.collate(examples).to(device)))
         first, *_, last = self.roles
         return [
             {"input": text_of(row.cells[first]), "expected": text_of(row.cells[last]), "answer": answer.text}
@@ -431,3 +431,15 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         if was_training:
             model.train()
+
+
+def each_evaluating(model: nn.Module, items: Generator[T, None, R]) -> Generator[T, None, R]:
+    """Computes each item with dropout off and without gradients; between them all is as it was."""
+    while True:
+        with evaluating(model):
+            try:
+                item = next(items)
+            except StopIteration as end:
+                returned: R = end.value
+                return returned
+        yield item

@@ -3,21 +3,19 @@
 What cannot be kept together is refused before anything is searched.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
 from regard.decode import (
-    NOBODY,
     DecodeConfig,
     Hypothesis,
-    Listener,
     Phrases,
     Required,
     Rules,
     Sampler,
+    Step,
     Stepper,
     beam,
     contains,
@@ -53,28 +51,35 @@ class Writer:
         sources: Sequence[Sequence[int]],
         decode: DecodeConfig,
         device: torch.device,
-        listener: Listener = NOBODY,
         *,
         roomy: bool = False,
-    ) -> list[list[Hypothesis]]:
-        """The answers to each source, best first. `state` stands before the first piece.
+    ) -> Iterator[Step]:
+        """Searches for answers to each source. `state` stands before the first piece.
 
         `roomy`: an answer to a source that is too short for what is asked of it may be as long as that needs.
         """
-
-        def ended(source: int, found: Sequence[Hypothesis]) -> None:
-            self._refuse_broken(found, decode)
-            listener.ends(source, found)
-
-        heard = replace(listener, ends=ended)
-        shared: dict[str, Any] = {"begin": BOS, "length_penalty": decode.length_penalty, "device": device}
         least = min(self.most(decode), self.asked(decode) + 1) if roomy else 0
         limits = [max(least, self.limit(len(source), decode)) for source in sources]
+        for step in self._steps(stepper, state, sources, limits, decode, device):
+            for _, hypotheses in step.ended:
+                self._refuse_broken(hypotheses, decode)
+            yield step
+
+    def _steps(
+        self,
+        stepper: Stepper[Any],
+        state: Any,
+        sources: Sequence[Sequence[int]],
+        limits: Sequence[int],
+        decode: DecodeConfig,
+        device: torch.device,
+    ) -> Iterator[Step]:
+        shared: dict[str, Any] = {"begin": BOS, "length_penalty": decode.length_penalty, "device": device}
         if decode.sample:
-            return self._drawn(stepper, state, sources, limits, decode, heard, shared)
+            return self._drawn(stepper, state, sources, limits, decode, shared)
         rules = self.rules(decode, limits)
         if decode.beam == 1:
-            return [[one] for one in greedy(stepper, state, rules, listener=heard, **shared)]
+            return greedy(stepper, state, rules, **shared)
         return beam(
             stepper,
             state,
@@ -83,7 +88,6 @@ class Writer:
             groups=decode.groups,
             diversity=decode.diversity,
             n_best=decode.n_best,
-            listener=heard,
             **shared,
         )
 
@@ -116,12 +120,11 @@ class Writer:
         sources: Sequence[Sequence[int]],
         limits: Sequence[int],
         decode: DecodeConfig,
-        listener: Listener,
         shared: dict[str, Any],
-    ) -> list[list[Hypothesis]]:
-        """`n_best` draws of each source, the likeliest first; each draw is a source of its own."""
+    ) -> Iterator[Step]:
+        """Draws `n_best` answers to each source, the likeliest first; each draw is a source of its own."""
         n = decode.n_best
-        draw = Sampler(
+        sampler = Sampler(
             [(decode.seed, number, *source) for source in sources for number in range(n)],
             temperature=decode.temperature,
             top_k=decode.top_k,
@@ -130,18 +133,8 @@ class Writer:
         )
         rules = self.rules(decode, [limit for limit in limits for _ in range(n)])
         rows_N = torch.arange(len(sources), device=shared["device"]).repeat_interleave(n)
-        found: list[list[Hypothesis]] = [[] for _ in sources]
-
-        def ended(row: int, drawn: Sequence[Hypothesis]) -> None:
-            own = found[row // n]
-            own += drawn
-            if len(own) == n:
-                own.sort(key=lambda one: -one.score)
-                listener.ends(row // n, own)
-
-        heard = replace(listener, ends=ended)
-        sample(stepper, stepper.select(state, rows_N, rows_N), rules, sampler=draw, listener=heard, **shared)
-        return found
+        steps = sample(stepper, stepper.select(state, rows_N, rows_N), rules, sampler=sampler, **shared)
+        return steps if n == 1 else _gathered(steps, n)
 
     def rules(self, decode: DecodeConfig, limits: Sequence[int]) -> Rules:
         prefix, least_room = self.tokenizer.encode(decode.prefix).ids, min(limits) - 1
@@ -239,6 +232,19 @@ class Writer:
                 "decode.must_not: the other settings of the search leave no way around it; "
                 "ease prefix, no_repeat or the lengths"
             )
+
+
+def _gathered(steps: Iterator[Step], n: int) -> Iterator[Step]:
+    """The draws of every source together, the likeliest first, when the last of its n has ended."""
+    draws: dict[int, list[Hypothesis]] = {}
+    for step in steps:
+        ended = []
+        for row, hypotheses in step.ended:
+            own = draws.setdefault(row // n, [])
+            own += hypotheses
+            if len(own) == n:
+                ended.append((row // n, sorted(own, key=lambda one: -one.score)))
+        yield Step(ended)
 
 
 def _first_in(text: str, phrases: Wishes) -> str | None:

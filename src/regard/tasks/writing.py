@@ -1,14 +1,14 @@
 """What tasks that answer with a text have in common: they search, and can be heard while they do."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from torch import nn
 
-from regard.decode import NOBODY, DecodeConfig, Hypothesis, Listener, Tree, untold
+from regard.decode import DecodeConfig, Hypothesis, Step, Tree
 from regard.errors import RecipeError
-from regard.tasks.task import ROWS_TOGETHER, Task, Tell
+from regard.tasks.task import ROWS_TOGETHER, Task
 from regard.tasks.writer import Writer
 
 
@@ -31,10 +31,8 @@ class Writing(Task):
         return self
 
     @abstractmethod
-    def search(
-        self, model: nn.Module, batch: Any, decode: DecodeConfig, listener: Listener = NOBODY
-    ) -> list[list[Hypothesis]]:
-        """What is found for each example, best first."""
+    def search(self, model: nn.Module, batch: Any, decode: DecodeConfig) -> Iterator[Step]:
+        """Searches for the answers to all examples of a batch."""
 
     @abstractmethod
     def text_of(self, example: Any, ids: Sequence[int]) -> str:
@@ -44,35 +42,28 @@ class Writing(Task):
     def told(self, example: Any, found: Sequence[Hypothesis]) -> Any:
         """What was found, best first, as the answer to the example."""
 
-    def predict(self, model: nn.Module, batch: Any, tell: Tell = untold) -> list[Any]:
-        examples = batch.examples
-        answers: dict[int, Any] = {}
+    def predict(self, model: nn.Module, batch: Any) -> Iterator[tuple[int, Any]]:
+        for step in self.search(model, batch, self.decode):
+            for source, found in step.ended:
+                yield source, self.told(batch.examples[source], found)
 
-        def ended(source: int, found: Sequence[Hypothesis]) -> None:
-            answers[source] = self.told(examples[source], found)
-            tell(source, answers[source])
-
-        self.search(model, batch, self.decode, Listener(ends=ended))
-        return [answers[source] for source in range(len(examples))]
-
-    def follow(self, model: nn.Module, batch: Any, tell: Callable[[str], None]) -> Any:
-        """Predict a batch of one; `tell` hears how the text begins whenever more of it is certain."""
+    def follow(self, model: nn.Module, batch: Any) -> Generator[str, None, Any]:
+        """Yields how the answer of a batch of one begins, whenever more is certain; returns the answer."""
         if self.decode.n_best > 1:
             raise RecipeError("decode.n_best: only one answer can be followed; leave it at 1")
         (example,) = batch.examples
-        heard = ""
-
-        def more(source: int, ids: Sequence[int]) -> None:
-            nonlocal heard
-            text = self.text_of(example, ids).rstrip("\ufffd")  # a character that is not yet whole
-            if len(text) > len(heard):
-                heard = text
-                tell(text)
-
-        (found,) = self.search(model, batch, self.decode, Listener(begins=more))
-        answer = self.told(example, found)
-        if answer.text != heard:
-            tell(answer.text)
+        text, answer = "", None
+        for step in self.search(model, batch, self.decode):
+            for _, found in step.ended:
+                answer = self.told(example, found)
+            for ids in step.beginnings().values():
+                certain = self.text_of(example, ids).rstrip("\ufffd")  # a character that is not yet whole
+                if len(certain) > len(text):
+                    text = certain
+                    yield text
+        assert answer is not None
+        if answer.text != text:
+            yield answer.text
         return answer
 
     def recorded(self, model: nn.Module, batch: Any) -> Tree:
@@ -80,5 +71,6 @@ class Writing(Task):
         if self.decode.sample or self.decode.beam == 1:
             raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")
         tree = Tree(self.writer.tokenizer.marks.end, self.decode.length_penalty)
-        self.search(model, batch, self.decode, Listener(tree=tree))
+        for step in self.search(model, batch, self.decode):
+            tree.grow(step)
         return tree
