@@ -39,5 +39,5 @@ def test_plain_answers_are_tallied_as_a_models(labels: str) -> None:
     examples = task.encode(train)
     _, tally = evaluate(task, model, examples, torch.device("cpu"), thorough=True)
     with torch.no_grad():
-        answers = [answer.text for answer in task.predict(model.eval(), task.collate(examples))]
+        answers = [answer.text for _, answer in task.predict(model.eval(), task.collate(examples))]
     assert task.tally(examples, answers) == tally

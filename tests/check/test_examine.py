@@ -284,7 +284,7 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     rows = [Row({"source": text, "target": "a"}, "f", 1)]
     translate = Translate.fit(TranslateConfig.model_validate(settings), rows)
     (pieces,) = cut(TASKS["translate"].data, translate, {"train": rows})
-    assert (pieces.lengths["source"][0] > 8) == (not translate.usable(translate.encode(rows)[0]))
+    assert (pieces.lengths["source"][0] > 8) == (translate.unusable(translate.encode(rows)[0]) is not None)
     rows = [Row({"text": text, "label": label}, "f", 1) for label in "xy"]
     classify = Classify.fit(ClassifyConfig.model_validate(settings), rows)
     (pieces,) = cut(TASKS["classify"].data, classify, {"train": rows})

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,9 +63,10 @@ def test_the_usable_examples_come_back_with_their_places(task: Any, where: str, 
         found = Examples.open(task, tmp_path / "cache")
         assert isinstance(found.sizes, np.memmap)
     encoded = task.encode(rows(120))
-    expected = [example for example in encoded if task.usable(example)]
+    expected = [example for example in encoded if not task.unusable(example)]
     assert len(found) == len(expected)
-    assert found.n_left_out == 120 - len(expected) > 0
+    assert sum(found.left_out.values()) == 120 - len(expected) > 0
+    assert found.left_out == Counter(reason for one in encoded if (reason := task.unusable(one)))
     for i, example in enumerate(expected):
         revived = found[i]
         assert revived.row.where == example.row.where == found.row(i).where
@@ -100,7 +102,7 @@ def test_a_large_number_takes_more_room_from_the_row_on_that_has_it(
     else:
         write(task, rows(120), tmp_path / "cache", name="data")
         found = Examples.open(task, tmp_path / "cache")
-    expected = [example for example in task.encode(rows(120)) if task.usable(example)]
+    expected = [example for example in task.encode(rows(120)) if not task.unusable(example)]
     assert found[0].arrays["ids"].dtype == np.uint16
     for i, example in enumerate(expected):
         assert found[i].arrays["ids"].tolist() == example.arrays["ids"].tolist()
@@ -215,7 +217,7 @@ def test_of_a_large_folder_a_sample_is_looked_at_unless_asked(
 
 def test_arrays_of_any_type_and_shape_come_back(tmp_path: Path) -> None:
     class Pictures:
-        layout = Examples
+        layout, draws = Examples, False
 
         def encode(self, given: list[Row]) -> list[tuple[Row, Any]]:
             rng = np.random.default_rng(len(given))
@@ -228,8 +230,8 @@ def test_arrays_of_any_type_and_shape_come_back(tmp_path: Path) -> None:
                 for row in given
             ]  # fmt: skip
 
-        def usable(self, example: Any) -> bool:
-            return bool(example[0].line % 5)
+        def unusable(self, example: Any) -> str | None:
+            return None if example[0].line % 5 else "odd"
 
         def size(self, example: Any) -> tuple[int]:
             return (example[0].line,)
@@ -244,7 +246,7 @@ def test_arrays_of_any_type_and_shape_come_back(tmp_path: Path) -> None:
     write(task, given, tmp_path / "cache", name="data")
     found = Examples.open(task, tmp_path / "cache")
     assert found is not None
-    wanted = [example for example in task.encode(given) if task.usable(example)]
+    wanted = [example for example in task.encode(given) if not task.unusable(example)]
     for (row, arrays), (before, kept) in zip(found, wanted, strict=True):
         assert row.line == before.line
         for name, array in kept.items():

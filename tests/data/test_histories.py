@@ -50,7 +50,7 @@ def layout(recommend: Recommend, folder: Path | None = None) -> WindowedHistorie
 def test_every_item_but_the_first_is_a_target_once(tmp_path: Path, mapped: bool) -> None:
     recommend = task()
     found = layout(recommend, tmp_path / "cache" if mapped else None)
-    assert found.n_left_out == 1, "a history of a single item"
+    assert found.left_out == {"of a single item": 1}
     names = recommend.items.names
     pairs = []
     for i in range(len(found)):

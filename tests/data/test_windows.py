@@ -26,6 +26,7 @@ LENGTHS = (13, 7, 8, 31)
 @dataclass(frozen=True)
 class Encoder:
     layout: ClassVar[type[Examples]] = Windows
+    draws: ClassVar[bool] = False
     look_back: int = LOOK_BACK
     horizon: int = HORIZON
 
@@ -34,8 +35,8 @@ class Encoder:
         values = [field.parse(row.cells["series"], row.where) for row in rows]
         return [Example(row, coded.arrays) for row, coded in zip(rows, field.encode(values), strict=True)]
 
-    def usable(self, example: Example) -> bool:
-        return True
+    def unusable(self, example: Example) -> None:
+        """All of them can be learnt from."""
 
     def size(self, example: Example) -> tuple[int]:
         return (len(example.arrays["steps"]),)

@@ -88,7 +88,8 @@ def test_what_is_too_long_for_its_own_text_is_cut_where_ours_is(beam: int) -> No
     cut = {
         place
         for place, text in enumerate(TEXTS)
-        if len(ours[place].ids) + 1 == own.task.searching(**search).config.decode.limit(len(text.split()) + 1)
+        if len(ours[place].ids) + 1
+        == own.task.with_settings(**search).config.decode.limit(len(text.split()) + 1)
     }
     assert len(cut) > 10, "the model seldom ends by itself"
     assert all(len(theirs[place].ids) <= len(ours[place].ids) for place in cut)

@@ -72,14 +72,14 @@ class Encoder:
     """The least that the cache asks of a task."""
 
     read: Any
-    layout = Examples
+    layout, draws = Examples, False
 
     def encode(self, rows: Sequence[Row]) -> list[Example]:
         coded = encoded(self.read, [row.cells["all"] for row in rows])
         return [Example(row, one.arrays, one.notes) for row, one in zip(rows, coded, strict=True)]
 
-    def usable(self, example: Example) -> bool:
-        return not self.read.is_empty(example.arrays)
+    def unusable(self, example: Example) -> str | None:
+        return "empty" if self.read.is_empty(example.arrays) else None
 
     def size(self, example: Example) -> tuple[int]:
         return (self.read.size(example.arrays),)

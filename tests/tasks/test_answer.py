@@ -167,8 +167,8 @@ def test_what_can_be_learnt_from(task: Answer) -> None:
     good, blank, bare, spaces = task.encode(
         [row(*LINES[0]), row("", CONTEXT, "fog"), row("who", "", ""), row("who", "a  b", " ", places="1:3")]
     )
-    assert [task.usable(one) for one in (good, blank, bare, spaces)] == [True, False, False, False]
-    assert [task.usable_input(one) for one in (good, blank, bare, spaces)] == [True, False, False, True]
+    assert [task.unusable(one) is None for one in (good, blank, bare, spaces)] == [True, False, False, False]
+    assert [task.is_answerable(one) for one in (good, blank, bare, spaces)] == [True, False, False, True]
     model = Pointing(task, {}, {})
     for answer in in_order(task.predict(model, task.collate([blank, bare]))):
         assert (answer.text, answer.start, answer.probability) == ("", None, 0.0)
@@ -265,7 +265,7 @@ def test_windows_must_advance() -> None:
 
 def test_no_search(task: Answer) -> None:
     with pytest.raises(RecipeError, match="beam: an answerer does not search"):
-        task.searching(beam=3)
+        task.with_settings(beam=3)
 
 
 def test_it_comes_back_from_disk(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def test_an_example_ends_and_knows_its_label(task: Classify) -> None:
 def test_long_texts_are_cut_and_empty_ones_not_learnt_from(task: Classify) -> None:
     long, empty = task.encode([row("film " * 50, "good"), row("", "good")])
     assert len(long.arrays["ids"]) == 7
-    assert task.usable(long)
-    assert not task.usable(empty)
+    assert task.unusable(long) is None
+    assert task.unusable(empty)
     assert task.size(empty) == (1,)
 
 
@@ -164,7 +164,7 @@ def test_faults_of_the_data_are_said_with_their_place(task: Classify) -> None:
 
 def test_a_classifier_does_not_search(task: Classify) -> None:
     with pytest.raises(RecipeError, match="beam: a classifier does not search"):
-        task.searching(beam=3)
+        task.with_settings(beam=3)
 
 
 def test_class_weights(tmp_path: Path) -> None:

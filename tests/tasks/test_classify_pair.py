@@ -74,9 +74,9 @@ def test_they_are_cut_as_tokenizers_cuts_them(room: int) -> None:
 def test_what_says_nothing_is_not_learnt_from() -> None:
     task = fitted()
     both, first, second = task.encode([row(*LINES[0]), row("a man", ""), row("", "he rests")])
-    assert task.usable(both)
-    assert not task.usable(first)
-    assert not task.usable(second)
+    assert task.unusable(both) is None
+    assert task.unusable(first)
+    assert task.unusable(second)
 
 
 def test_a_cache_keeps_where_the_second_begins() -> None:

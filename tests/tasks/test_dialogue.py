@@ -69,10 +69,10 @@ def test_of_a_long_context_the_end_is_read(task: Dialogue) -> None:
     ids = [task.source.encode(word).ids[0] for word in words]
     assert pair.source.tolist() == [*ids[:2], EOS, *ids[2:], EOS]
     assert pair.cut
-    assert task.usable(pair)
+    assert task.unusable(pair) is None
     assert task.source_labels(pair) == (*words[:2], "</s>", *words[2:], "</s>")
     (empty,) = task.encode([row("", "amber")])
-    assert not task.usable(empty)
+    assert task.unusable(empty)
 
 
 def test_a_gpt_reads_one_text_and_learns_from_the_reply_alone(task: Dialogue) -> None:
@@ -98,7 +98,7 @@ def test_a_replay_tells_what_the_search_had_found(name: str, task: Dialogue) -> 
     texts = ["amber birch cedar delta\nember fjord grove heath inlet", "grove", "amber\nbirch"]
     examples = task.encode([row(text) for text in texts])
     for search in ({"beam": 1}, {"beam": 3}):
-        searching = task.searching(**search)
+        searching = task.with_settings(**search)
         together = in_order(searching.predict(model, searching.collate(examples)))
         for example, answer in zip(examples, together, strict=True):
             (alone,) = in_order(searching.predict(model, searching.collate([example])))

@@ -140,7 +140,7 @@ def answer(task: LanguageModel, model: GPT, *texts: str) -> list[Any]:
     ids=str,
 )
 def test_alone_and_in_a_batch_a_prompt_goes_on_alike(kind: str, decode: dict[str, Any]) -> None:
-    task = fitted(kind).searching(**{"max_length": 17, "min_length": 15} | decode)
+    task = fitted(kind).with_settings(**{"max_length": 17, "min_length": 15} | decode)
     model = model_for(task)
     texts = ["the fog", "", "river and rain", "雾"] if kind == "bpe" else ["the fog", "", "heron fall", "雾"]
     together = answer(task, model, *texts)
@@ -152,7 +152,7 @@ def test_alone_and_in_a_batch_a_prompt_goes_on_alike(kind: str, decode: dict[str
 
 
 def test_a_gpt2s_own_marks_are_used() -> None:
-    task = fitted("gpt2", documents="lines").searching(beam=2, max_length=9)
+    task = fitted("gpt2", documents="lines").with_settings(beam=2, max_length=9)
     model, end = model_for(task), vocabulary()[0][END]
     (example,) = task.encode(rows_of(["the fog"], "text"))
     assert task.keep(example)["tokens"].tolist() == [*task.begun(example).tolist()[1:], end]
@@ -167,14 +167,14 @@ def test_a_gpt2s_own_marks_are_used() -> None:
 
 @pytest.mark.parametrize("decode", [{"beam": 3, "no_repeat": 1}, {"top_k": 40}], ids=str)
 def test_a_gpt2_is_told_what_to_say(decode: dict[str, Any]) -> None:
-    task = fitted("gpt2").searching(max_length=11)
+    task = fitted("gpt2").with_settings(max_length=11)
     model = model_for(task)
-    (free,) = answer(task.searching(**decode), model, "the fog")
+    (free,) = answer(task.with_settings(**decode), model, "the fog")
     said = next(word for word in stream(free.text).split() if word.isascii() and word.isprintable())
-    (without,) = answer(task.searching(must_not=(said,), **decode), model, "the fog")
+    (without,) = answer(task.with_settings(must_not=(said,), **decode), model, "the fog")
     assert not contains(without.text, said)
     if "beam" in decode:
-        (told,) = answer(task.searching(must_include=("heron", "雾"), **decode), model, "the fog")
+        (told,) = answer(task.with_settings(must_include=("heron", "雾"), **decode), model, "the fog")
         assert contains(told.text, "heron")
         assert "雾" in told.text
 
@@ -208,13 +208,13 @@ def test_the_limit_of_a_continuation_is_named() -> None:
 @pytest.mark.parametrize("more", [{"beam": 1}, {"beam": 3}, {"sample": True}], ids=str)
 def test_an_answer_that_no_search_can_write_is_refused(more: dict[str, Any]) -> None:
     """Longer than the vocabulary, with no piece twice."""
-    task = fitted("char").searching(no_repeat=1, min_length=400, max_length=500, **more)
+    task = fitted("char").with_settings(no_repeat=1, min_length=400, max_length=500, **more)
     with pytest.raises(RecipeError, match=r"no answer has min_length = 400 pieces and repeats nothing"):
         answer(task, model_for(task), "fog")
 
 
 def test_a_letter_in_other_bytes_than_usual_is_still_not_said() -> None:
-    task = fitted("gpt2").searching(must_not=("é",), beam=1)
+    task = fitted("gpt2").with_settings(must_not=("é",), beam=1)
     unusual = tuple(vocabulary()[0][letter] for letter in "Ã©")
     assert task.tokenizer.encode("é").ids != list(unusual)
     assert task.tokenizer.decode(unusual) == "é"
@@ -223,7 +223,7 @@ def test_a_letter_in_other_bytes_than_usual_is_still_not_said() -> None:
 
 
 def test_the_text_is_what_comes_after_the_prompt() -> None:
-    task = fitted("bpe").searching(beam=1, max_length=9, prefix="and rain")
+    task = fitted("bpe").with_settings(beam=1, max_length=9, prefix="and rain")
     (found,) = answer(task, model_for(task), "the grey heron\n")
     assert found.text.startswith("and rain")
     assert found.to_json() == {"text": found.text, "score": round(found.score, 4)}
@@ -231,17 +231,17 @@ def test_the_text_is_what_comes_after_the_prompt() -> None:
 
 
 def test_what_the_vocabulary_cannot_spell_is_no_beginning() -> None:
-    task = fitted("char").searching(prefix="§")
+    task = fitted("char").with_settings(prefix="§")
     with pytest.raises(RecipeError, match=r"decode\.prefix: '§' has characters the vocabulary does not know"):
         answer(task, model_for(task), "the grey")
 
 
 def test_who_asks_for_a_beam_wants_nothing_drawn() -> None:
     assert fitted().decode.sample
-    assert not fitted().searching(beam=3).decode.sample
-    assert fitted().searching(beam=3, sample=True).decode.sample
+    assert not fitted().with_settings(beam=3).decode.sample
+    assert fitted().with_settings(beam=3, sample=True).decode.sample
     with pytest.raises(RecipeError, match=r"decode\.tok_k: unknown; did you mean top_k"):
-        fitted().searching(tok_k=3)
+        fitted().with_settings(tok_k=3)
 
 
 def test_a_prompt_beyond_the_models_positions_is_refused() -> None:
@@ -251,7 +251,7 @@ def test_a_prompt_beyond_the_models_positions_is_refused() -> None:
 
 
 def test_what_was_answered_is_what_is_replayed() -> None:
-    task = fitted().searching(beam=1, max_length=5)
+    task = fitted().with_settings(beam=1, max_length=5)
     model = model_for(task)
     (example,) = task.encode(rows_of(["the fog"], "text"))
     (found,) = answer(task, model, "the fog")
@@ -261,7 +261,7 @@ def test_what_was_answered_is_what_is_replayed() -> None:
 
 
 def test_leaving_a_piece_out_is_reading_the_text_without_it() -> None:
-    task = fitted().searching(beam=1, max_length=5)
+    task = fitted().with_settings(beam=1, max_length=5)
     model = model_for(task)
     (example,) = task.encode(rows_of(["the fog"], "text"))
     (found,) = answer(task, model, "the fog")
@@ -281,7 +281,7 @@ def test_leaving_a_piece_out_is_reading_the_text_without_it() -> None:
 
 
 def test_axes_name_what_maps_are_between() -> None:
-    task = fitted(documents="lines").searching(beam=1, max_length=3, min_length=3, prefix="\n")
+    task = fitted(documents="lines").with_settings(beam=1, max_length=3, min_length=3, prefix="\n")
     (example,) = task.encode(rows_of(["fog"], "text"))
     (found,) = answer(task, model_for(task), "fog")
     axes = task.axes(example, found).by_name

@@ -105,7 +105,7 @@ def test_balance_makes_yes_count_as_much_as_no() -> None:
 def test_an_answer_is_every_label_that_is_likely_enough(task: Multilabel, threshold: float) -> None:
     model = stirred(classifier("transformer").build(task.widths))
     batch = task.collate(task.encode([row(text) for text, _ in LINES]))
-    asked = task.searching(threshold=str(threshold))
+    asked = task.with_settings(threshold=str(threshold))
     with evaluating(model):
         likely_BC = model(batch.inputs).sigmoid()
         answers = in_order(asked.predict(model, batch))
@@ -171,12 +171,12 @@ def test_faults_are_said(task: Multilabel) -> None:
     with pytest.raises(RecipeError, match=r"task\.class_weights\.lvoe: no such label .*did you mean love\?"):
         fitted(class_weights={"lvoe": 2.0})
     with pytest.raises(RecipeError, match="threshold: '2' should be a number above 0 and below 1"):
-        task.searching(threshold="2")
+        task.with_settings(threshold="2")
     for huge, said in ((10**400, "10{58}…"), (10**5000, "a number of thousands of digits")):
         with pytest.raises(RecipeError, match=f"threshold: {said} should be"):
-            task.searching(threshold=huge)
+            task.with_settings(threshold=huge)
     with pytest.raises(RecipeError, match="beam: a classifier of several labels has one setting, threshold"):
-        task.searching(beam=3)
+        task.with_settings(beam=3)
 
 
 def test_the_score_says_how_it_is_computed() -> None:

@@ -11,6 +11,7 @@ from torch import nn
 
 from regard.data.histories import WindowedHistories
 from regard.data.layout import scored
+from regard.decode import in_order
 from regard.errors import DataError, RecipeError
 from regard.files.catalogue import Described
 from regard.files.row import Row
@@ -93,7 +94,7 @@ def test_scored_as_one_by_one(name: str, remove_seen: bool) -> None:
 def test_what_is_recommended_is_what_is_scored(name: str) -> None:
     task, model = made(name, k=3)
     asked = task.asked([" ".join(row.cells["items"]) for row in rows()])
-    answers = task.predict(model, task.collate(task.encode(asked)))
+    answers = in_order(task.predict(model, task.collate(task.encode(asked))))
     for row, answer in zip(rows(), answers, strict=True):
         logits = scores(task, model, row.cells["items"])
         logits[[task.items.numbers[item] for item in row.cells["items"]]] = -torch.inf
@@ -107,9 +108,9 @@ def test_what_is_recommended_is_what_is_scored(name: str) -> None:
 def test_alone_as_in_a_batch(name: str) -> None:
     task, model = made(name)
     examples = task.encode(task.asked([" ".join(row.cells["items"]) for row in rows()]))
-    together = task.predict(model, task.collate(examples))
+    together = in_order(task.predict(model, task.collate(examples)))
     for example, among in zip(examples, together, strict=True):
-        (alone,) = task.predict(model, task.collate([example]))
+        (alone,) = in_order(task.predict(model, task.collate([example])))
         assert [one.item for one in alone.items] == [one.item for one in among.items]
         assert [one.score for one in alone.items] == pytest.approx(
             [one.score for one in among.items], abs=1e-5
@@ -159,7 +160,7 @@ def test_sampled_losses_are_the_same_for_the_same_seed(name: str, loss: dict[str
 def test_without_an_item_is_as_if_it_had_never_been(name: str) -> None:
     task, model = made(name)
     (example,) = task.encode(task.asked(["i1 i4 i2 i9 i5"]))
-    (answer,) = task.predict(model, task.collate([example]))
+    (answer,) = in_order(task.predict(model, task.collate([example])))
     batch = task.force(example, answer)
     axes = task.axes(example, answer)
     history = axes.by_name["history"]
@@ -180,7 +181,7 @@ def test_without_an_item_is_as_if_it_had_never_been(name: str) -> None:
 def test_titles_and_unknown_items_are_told() -> None:
     task, model = made("sasrec", k=N_ITEMS)
     (row,) = task.asked([["i1", "never seen", "i2"]])
-    (answer,) = task.predict(model, task.collate(task.encode([row])))
+    (answer,) = in_order(task.predict(model, task.collate(task.encode([row]))))
     assert answer.unknown == ("never seen",)
     (third,) = [one for one in answer.items if one.item == "i3"]
     assert (third.title, third.category) == ("The third", "odd")
@@ -189,17 +190,17 @@ def test_titles_and_unknown_items_are_told() -> None:
 
 def test_more_than_the_catalogue_gives_all_that_was_not_seen() -> None:
     task, model = made("sasrec", k=100)
-    (answer,) = task.predict(model, task.collate(task.encode(task.asked(["i1 i2"]))))
+    (answer,) = in_order(task.predict(model, task.collate(task.encode(task.asked(["i1 i2"])))))
     assert len(answer.items) == N_ITEMS - 2
-    again = task.searching(k=4, remove_seen=False)
-    (answer,) = again.predict(model, again.collate(again.encode(again.asked(["i1 i2"]))))
+    again = task.with_settings(k=4, remove_seen=False)
+    (answer,) = in_order(again.predict(model, again.collate(again.encode(again.asked(["i1 i2"])))))
     assert len(answer.items) == 4
 
 
 def test_what_is_seen_includes_what_is_too_old_to_be_read() -> None:
     task, model = made("sasrec", k=N_ITEMS)
     items = [f"i{n}" for n in range(12)]
-    (answer,) = task.predict(model, task.collate(task.encode(task.asked([items]))))
+    (answer,) = in_order(task.predict(model, task.collate(task.encode(task.asked([items])))))
     assert {one.item for one in answer.items}.isdisjoint(items)
 
 

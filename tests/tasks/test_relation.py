@@ -217,11 +217,11 @@ def test_what_is_refused(task: Relation) -> None:
     with pytest.raises(DataError, match=r"label 'Hides\(e1, e2\)' does not occur in the training data"):
         task.encode([row("a <e1>heron</e1> in <e2>fog</e2>", "Hides(e1, e2)")])
     with pytest.raises(RecipeError, match="beam: a relater does not search"):
-        task.searching(beam=2)
+        task.with_settings(beam=2)
     with pytest.raises(DataError, match=r"only one label \('Other'\).*; a relater needs at least two"):
         Relation.fit(RelationConfig(), [row(LINES[2][0], "Other")])
 
 
 def test_a_blank_line_is_no_fault(task: Relation) -> None:
     (example,) = task.encode([row("")])
-    assert not task.usable_input(example)
+    assert not task.is_answerable(example)

@@ -40,7 +40,7 @@ def test_a_long_document_is_cut_and_learnt_from(task: Summarize) -> None:
     )
     assert long.source.tolist() == [*task.source.encode("amber birch cedar delta ember").ids, EOS]
     assert (long.cut, short.cut) == (True, False)
-    assert [task.usable(one) for one in (long, short, wordy, empty)] == [True, True, False, False]
+    assert [task.unusable(one) for one in (long, short, wordy, empty)] == [None, None, "too long", "empty"]
 
 
 def test_a_cut_document_is_told(task: Summarize) -> None:

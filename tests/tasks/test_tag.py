@@ -141,7 +141,7 @@ def test_spans_are_those_that_the_tags_mark(task: Tag) -> None:
     ]
     spoken = fitted([("she lives", "PRON VERB")])
     with evaluating(model):
-        (answer,) = spoken.predict(model_for(spoken), spoken.collate(spoken.encode([row(text)])))
+        ((_, answer),) = spoken.predict(model_for(spoken), spoken.collate(spoken.encode([row(text)])))
     assert "spans" not in answer.to_json()
 
 
@@ -157,7 +157,7 @@ LINES_TAGS = ("B-PER", "I-PER", "O", "B-LOC")
     ],
 )
 def test_texts_are_cut_as_asked(task: Tag, split: str, words: list[str]) -> None:
-    asked = task.searching(split=split)
+    asked = task.with_settings(split=split)
     model = model_for(task)
     with evaluating(model):
         (answer,) = in_order(asked.predict(model, asked.collate(asked.encode([row("don't U.S.")]))))
@@ -177,13 +177,13 @@ def test_texts_are_cut_as_asked(task: Tag, split: str, words: list[str]) -> None
 )
 def test_words_of_every_script_stay_whole(task: Tag, text: str, words: list[str]) -> None:
     """Vowel signs and accents are of their word; what nobody sees is no word."""
-    asked = task.searching(split="signs")
+    asked = task.with_settings(split="signs")
     assert [text[start:end] for start, end in asked.words.parse(text, "x").places] == words
 
 
 def test_a_space_that_does_not_break_is_of_a_word(task: Tag) -> None:
     """As words of CoNLL have it that hold a space."""
-    places = task.searching(split="spaces").words.parse("New\u00a0York is \u00a0\tfar", "x").places
+    places = task.with_settings(split="spaces").words.parse("New\u00a0York is \u00a0\tfar", "x").places
     assert places == ((0, 8), (9, 11), (12, 13), (14, 17))
 
 
@@ -289,7 +289,7 @@ def test_an_empty_sentence_is_not_learnt_from_and_scored(tmp_path: Path) -> None
     task.save(tmp_path)
     assert Tag.load(task.config, tmp_path).labels == ("B-LOC", "B-PER", "I-PER", "O")
     full, empty = task.encode([row(*LINES[1]), row("", "")])
-    assert not task.usable(empty)
+    assert task.unusable(empty)
     model = model_for(task)
     for examples in ([full, empty], [empty]):
         batch = task.collate(examples)
@@ -309,9 +309,9 @@ def test_a_sentence_may_not_end_inside_a_span_where_ends_are_marked() -> None:
 def test_illegal_sentences_can_be_left_out_of_training_and_are_scored() -> None:
     task = fitted([*LINES, ("Anna", "I-PER")], illegal="skip")
     good, bad = task.encode([row(*LINES[0]), row("Anna", "I-PER")])
-    assert task.usable(good)
-    assert not task.usable(bad)
-    assert task.usable_input(bad)
+    assert task.unusable(good) is None
+    assert task.unusable(bad)
+    assert task.is_answerable(bad)
     model = model_for(task)
     with evaluating(model):
         assert task.measure(model, task.collate([bad]), thorough=True).gold == [("I-PER",)]
@@ -334,12 +334,12 @@ def test_only_legal_sentences_have_a_loss() -> None:
 
 def test_a_tagger_has_no_search(task: Tag) -> None:
     with pytest.raises(RecipeError, match="beam: a tagger has no such setting; it has split"):
-        task.searching(beam=3)
+        task.with_settings(beam=3)
     with pytest.raises(RecipeError, match="split: unknown 'sings'; did you mean signs"):
-        task.searching(split="sings")
+        task.with_settings(split="sings")
     for wrong in (["signs"], {"split": "signs"}, 3):
         with pytest.raises(RecipeError, match=re.escape(f"split: unknown {wrong!r}; ")):
-            task.searching(split=wrong)
+            task.with_settings(split=wrong)
 
 
 def test_forbidden_tags_can_be_mended() -> None:
@@ -348,6 +348,6 @@ def test_forbidden_tags_can_be_mended() -> None:
     assert task.tags.scheme == "BIO"
     (sentence,) = task.encode([row("Anna Anna Berg", "I-PER B-PER I-PER")])
     assert [task.labels[tag] for tag in sentence.arrays["tags"]] == ["B-PER", "B-PER", "I-PER"]
-    assert task.usable(sentence)
+    assert task.unusable(sentence) is None
     with pytest.raises(DataError, match="tag 'I-ORG' does not occur in the training data"):
         task.encode([row("Anna", "I-ORG")])

@@ -67,16 +67,16 @@ def test_an_unknown_target_is_only_begun(task: Translate) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_source", "n_target", "usable"),
-    [(3, 3, True), (6, 6, True), (7, 3, False), (3, 7, False), (0, 3, False), (3, 0, False), (1, 1, True)],
+    ("n_source", "n_target", "why"),
+    [(3, 3, None), (6, 6, None), (7, 3, "too long"), (3, 7, "too long"), (0, 3, "empty"), (3, 0, "empty")],
 )
 def test_pairs_longer_than_the_limit_or_empty_are_not_learnt_from(
-    task: Translate, n_source: int, n_target: int, usable: bool
+    task: Translate, n_source: int, n_target: int, why: str | None
 ) -> None:
     """The limit, 6, counts pieces of text and not the marks around them."""
     (pair,) = task.encode([row("the " * n_source, "der " * n_target)])
-    assert task.usable(pair) is usable
-    assert task.usable_input(pair) is (n_source > 0)
+    assert task.unusable(pair) == why
+    assert task.is_answerable(pair) is (n_source > 0)
     assert len(pair.source) == min(n_source, 6) + 1, "what is too long is cut, for prediction and validation"
     assert len(pair.target) == min(n_target, 6) + 2
 
@@ -155,13 +155,13 @@ def test_special_pieces_are_never_predicted(task: Translate) -> None:
     for beam in (1, 3):
         with evaluating(model):
             (found,) = in_order(
-                task.searching(beam=beam).predict(model, task.collate(task.encode([row("the fog")])))
+                task.with_settings(beam=beam).predict(model, task.collate(task.encode([row("the fog")])))
             )
         assert not {PAD, UNK, BOS, EOS} & set(found.ids)
 
 
 def test_the_n_best_are_given_best_first(task: Translate) -> None:
-    _, (found,), _ = predicted(task.searching(beam=5, n_best=4), ["the grey fog"])
+    _, (found,), _ = predicted(task.with_settings(beam=5, n_best=4), ["the grey fog"])
     scores = [found.score, *(other.score for other in found.others)]
     assert len(scores) == 4
     assert scores == sorted(scores, reverse=True)
@@ -176,18 +176,18 @@ def test_what_is_asked_of_an_answer_is_kept(kind: str, config: Any) -> None:
     task = fitted(kind, max_length=40)
     texts = ["the grey fog", "我们 看见 the heron", "heron"]
     for settings in ({"beam": 1}, {"beam": 4}, {"beam": 4, "groups": 2}, {"sample": True, "n_best": 3}):
-        _, found, _ = predicted(task.searching(prefix="der nebel", **settings), texts, config)
+        _, found, _ = predicted(task.with_settings(prefix="der nebel", **settings), texts, config)
         assert all(one.text.startswith("der nebel") for one in found)
-        plain = predicted(task.searching(**settings), texts, config)[1]
+        plain = predicted(task.with_settings(**settings), texts, config)[1]
         words = sorted({word for one in plain for word in one.text.split() if word.isalpha()})[:3]
         if words:
-            _, found, _ = predicted(task.searching(must_not=words, **settings), texts, config)
+            _, found, _ = predicted(task.with_settings(must_not=words, **settings), texts, config)
             for one in found:
                 assert not any(contains(one.text, word) for word in words), (one.text, words)
-        _, found, _ = predicted(task.searching(min_length=5, max_length=7, **settings), texts, config)
+        _, found, _ = predicted(task.with_settings(min_length=5, max_length=7, **settings), texts, config)
         assert all(5 <= len(one.ids) <= 7 for one in found)
     phrases = ("nebel", "graue reiher")
-    _, found, _ = predicted(task.searching(must_include=phrases, beam=3, n_best=2), texts, config)
+    _, found, _ = predicted(task.with_settings(must_include=phrases, beam=3, n_best=2), texts, config)
     for one in (one for best in found for one in (best, *best.others)):
         assert all(contains(one.text, phrase) for phrase in phrases), one.text
 
@@ -196,7 +196,7 @@ def test_what_is_asked_of_an_answer_is_kept(kind: str, config: Any) -> None:
 @pytest.mark.parametrize("config", [transformer(), rnn()], ids=["transformer", "rnn"])
 def test_a_word_that_bytes_spell_is_still_a_word(phrase: str, config: Any) -> None:
     """Not the beginning of another, as Ωs has Ω in it but does not say it."""
-    task = fitted("bpe", max_length=40).searching(must_include=[phrase], beam=4, n_best=4)
+    task = fitted("bpe", max_length=40).with_settings(must_include=[phrase], beam=4, n_best=4)
     texts = ["the grey fog", "我们 看见 the heron", "heron", "the heron flies away"]
     for _ in range(3):
         _, found, _ = predicted(task, texts, config)
@@ -207,7 +207,7 @@ def test_a_word_that_bytes_spell_is_still_a_word(phrase: str, config: Any) -> No
 def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) -> None:
     _, plain, _ = predicted(task, ["the grey fog"])
     torch.manual_seed(20170612)
-    _, found, _ = predicted(task.searching(must_not=["zzz", "der zzz"]), ["the grey fog"])
+    _, found, _ = predicted(task.with_settings(must_not=["zzz", "der zzz"]), ["the grey fog"])
     assert found[0].text != "" or plain[0].text == ""
 
 
@@ -223,7 +223,7 @@ def test_what_the_vocabulary_cannot_write_need_not_be_excluded(task: Translate) 
     ids=str,
 )
 def test_each_prediction_comes_once_and_when_its_search_has_ended(settings: dict[str, Any]) -> None:
-    task = fitted(max_length=40).searching(**settings)
+    task = fitted(max_length=40).with_settings(**settings)
     model = endless(stirred(rnn().build(task.widths)))
     batch = task.collate(task.encode([row(text) for text in ("the grey fog", "", "heron", "the heron " * 9)]))
     with evaluating(model):
@@ -233,7 +233,7 @@ def test_each_prediction_comes_once_and_when_its_search_has_ended(settings: dict
 
 
 def test_what_breaks_a_promise_is_refused_and_is_no_answer(task: Translate) -> None:
-    torn = task.searching(must_include=["der der"], no_repeat=1, beam=2)
+    torn = task.with_settings(must_include=["der der"], no_repeat=1, beam=2)
     model = stirred(rnn().build(torn.widths))
     batch = torn.collate(torn.encode([row("the fog")]))
     with (
@@ -245,7 +245,7 @@ def test_what_breaks_a_promise_is_refused_and_is_no_answer(task: Translate) -> N
 
 def test_draws_are_the_texts_own(task: Translate) -> None:
     texts = ["the grey fog", "heron", "the fog", "the heron flies away"]
-    drawing = task.searching(sample=True, n_best=3, temperature=2.0)
+    drawing = task.with_settings(sample=True, n_best=3, temperature=2.0)
     model, together, _ = predicted(drawing, texts)
     assert len({one.ids for best in together for one in (best, *best.others)}) > 4
     with evaluating(model):
@@ -256,7 +256,7 @@ def test_draws_are_the_texts_own(task: Translate) -> None:
                 *(one.ids for one in found.others),
             ]
         other = in_order(
-            drawing.searching(seed=1).predict(model, drawing.collate(drawing.encode([row(texts[0])])))
+            drawing.with_settings(seed=1).predict(model, drawing.collate(drawing.encode([row(texts[0])])))
         )
     assert other[0].ids != together[0].ids or other[0].others != together[0].others
 
@@ -284,15 +284,15 @@ def test_draws_are_the_texts_own(task: Translate) -> None:
 )
 def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(RecipeError, match=sentence):
-        predicted(task.searching(**settings), ["the fog"])
+        predicted(task.with_settings(**settings), ["the fog"])
 
 
 def test_a_blank_text_asks_for_nothing_that_could_be_too_much() -> None:
     long = "the grey heron stands away flies the fog"
-    task = fitted(max_length=40).searching(prefix="der graue reiher steht " * 3)
+    task = fitted(max_length=40).with_settings(prefix="der graue reiher steht " * 3)
     with pytest.raises(RecipeError, match=r"prefix: has 12 pieces, an output may have 10 .* max_ratio$"):
-        predicted(task.searching(max_ratio=0.5), [long, "fog"])
-    _, (blank, found, other), _ = predicted(task.searching(max_ratio=0.5), ["", long, long])
+        predicted(task.with_settings(max_ratio=0.5), [long, "fog"])
+    _, (blank, found, other), _ = predicted(task.with_settings(max_ratio=0.5), ["", long, long])
     assert blank.text == ""
     assert found == other
     assert found.text.startswith("der graue reiher steht der graue")
@@ -336,7 +336,7 @@ def test_an_answer_must_have_room_for_its_least_length() -> None:
 
 
 def test_another_search_is_another_task(task: Translate) -> None:
-    changed = task.searching(beam=2, length_penalty=0.5)
+    changed = task.with_settings(beam=2, length_penalty=0.5)
     assert (changed.config.decode.beam, changed.config.decode.length_penalty) == (2, 0.5)
     assert task.config.decode.beam == 4
     for settings, sentence in [
@@ -357,13 +357,13 @@ def test_another_search_is_another_task(task: Translate) -> None:
         ({"beam": "9" * 10_000}, r"^decode\.beam: .{1,300}$"),
     ]:
         with pytest.raises(RecipeError, match=sentence):
-            task.searching(**settings)
+            task.with_settings(**settings)
 
 
 @pytest.mark.parametrize("config", [transformer(), rnn(), rnn(attention="none")], ids=str)
 def test_a_replay_tells_what_the_search_had_found(task: Translate, config: Any) -> None:
     model, predictions, examples = predicted(
-        task.searching(length_penalty=0.0), ["the grey fog", "heron"], config
+        task.with_settings(length_penalty=0.0), ["the grey fog", "heron"], config
     )
     for example, prediction in zip(examples, predictions, strict=True):
         with evaluating(model):

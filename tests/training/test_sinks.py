@@ -15,7 +15,14 @@ from regard.training.journal import Journal
 from regard.training.sinks import ConsoleSink
 
 PREPARED = Prepared(
-    Path("runs/a"), 1_234, 5, "empty or odd", 67, 1_500_000, 1_500_000, "transformer 4+4 layers", "cpu"
+    Path("runs/a"),
+    1_234,
+    {"empty": 2, "too long": 1300},
+    67,
+    1_500_000,
+    1_500_000,
+    "transformer 4+4 layers",
+    "cpu",
 )
 
 
@@ -144,7 +151,7 @@ def test_the_console_says_what_matters(terminal: bool) -> None:
         PREPARED, step(1), evaluated(1), step(2), evaluated(2, best=False), FINISHED, terminal=terminal
     )
     assert "1.50 M parameters on cpu" in text
-    assert "1,234 training examples (5 left out: empty or odd), 67 for validation" in text
+    assert "1,234 training examples (left out: 2 empty, 1,300 too long), 67 for validation" in text
     assert "step 1: loss 2.250, bleu 31.41 ← best" in text
     assert "step 2: loss 2.250, bleu 31.41  (0:02" in text
     assert "finished at step 40 after 1:23 (max_steps = 40); kept the best checkpoint (step 20)" in text
@@ -159,14 +166,14 @@ def test_plain_lines_come_now_and_then() -> None:
 
 def test_names_are_never_markup() -> None:
     """A run folder may be called anything."""
-    strange = Prepared(Path("runs/[/b][red]x"), 1, 0, "empty", 1, 1, 1, "[/i]", "cpu")
+    strange = Prepared(Path("runs/[/b][red]x"), 1, {}, 1, 1, 1, "[/i]", "cpu")
     text = said(strange, Finished(1, "[/u]", 1.0, 1, "[/s]", {}))
     assert "run folder runs/[/b][red]x" in text
     assert "([/u]); kept the [/s]" in text
 
 
 def test_a_long_path_is_not_broken_up_when_piped() -> None:
-    long = Prepared(Path("runs/" + "x" * 150), 1, 0, "empty", 1, 1, 1, "transformer", "cpu")
+    long = Prepared(Path("runs/" + "x" * 150), 1, {}, 1, 1, 1, "transformer", "cpu")
     out = StringIO()
     ConsoleSink(Console(file=out, width=80))(long)
     assert "x" * 150 in out.getvalue()

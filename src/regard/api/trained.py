@@ -117,7 +117,7 @@ class Trained:
         self, texts: Iterable[Asked | Row], ahead: int, decode: dict[str, Any]
     ) -> Iterator[Iterator[tuple[int, Any]]]:
         """The answers to some texts after another, in the order in which they are ready."""
-        task = self._searching(decode)
+        task = self._with_settings(decode)
         translator, _ = self.engines.select(task)
         pending, done = several(texts), 0
         while chunk := list(islice(pending, ahead)):
@@ -134,21 +134,21 @@ class Trained:
     ) -> Generator[tuple[int, Any], None, None]:
         """The batches of short examples come first, as they keep the others waiting least."""
         sizes = [task.size(example) for example in examples]
-        for indices in reversed(sorted_batches(sizes, 4096, task.rows_together)):
+        for indices in reversed(sorted_batches(sizes, 4096, task.max_batch_rows)):
             batch = task.collate([examples[i] for i in indices]).to(self.device)
             for place, answer in task.predict(self.model, batch):
                 yield first + indices[place], answer
 
     def answered_by(self, **decode: Any) -> str:
         """Which engine answers with these settings, and why it is not the other."""
-        return self.engines.select(self._searching(decode))[1]
+        return self.engines.select(self._with_settings(decode))[1]
 
     def follow(self, text: Asked | Row, **decode: Any) -> Generator[str, None, Prediction]:
         """How the answer begins, whenever more of it is certain; the last text is that of the answer.
 
         The prediction itself is what the generator returns.
         """
-        task = self._searching(decode)
+        task = self._with_settings(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"{task.kind} models answer at once; there is nothing to follow")
         (example,) = task.encode(task.asked([text]))
@@ -157,11 +157,11 @@ class Trained:
 
     def beams(self, text: str, **decode: Any) -> BeamTree:
         """The search for the answer: every beginning that was considered, and what became of it."""
-        task = self._searching(decode)
+        task = self._with_settings(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"{task.kind} models do not search; there is no tree of beams")
         (example,) = task.encode(task.asked([text]))
-        if not task.usable_input(example):
+        if not task.is_answerable(example):
             raise DataError("there is nothing to search for: the text is empty")
         with evaluating(self.model):
             tree = task.recorded(self.model, task.collate([example]).to(self.device))
@@ -182,7 +182,7 @@ class Trained:
 
         A run knows its columns and its encoding; a model folder takes columns by their names.
         """
-        task = self._searching(decode)
+        task = self._with_settings(decode)
         files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
         data = self.data if files else None
         roles, encoding = laid_out(data, next(iter(files), ""), task.roles, columns, encoding)
@@ -198,7 +198,7 @@ class Trained:
         """
         if isinstance(self.model, Ensemble):
             raise RunError("models that answer together are explained one by one; load one of them")
-        task = self._searching(decode)
+        task = self._with_settings(decode)
         return explain(task, self.model, str(self.model_config), text, self.device, answer)
 
     def save(self, folder: str | Path) -> None:
@@ -238,8 +238,8 @@ class Trained:
             tick=tick,
         )
 
-    def _searching(self, decode: dict[str, Any]) -> AnyTask:
-        return self.task.searching(**decode) if decode else self.task
+    def _with_settings(self, decode: dict[str, Any]) -> AnyTask:
+        return self.task.with_settings(**decode) if decode else self.task
 
 
 def load(

@@ -17,7 +17,9 @@ folder is as good as none.
 import json
 import random
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -30,7 +32,7 @@ from regard import durable
 from regard.errors import DataError
 from regard.files.row import Row
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 CHUNK = 4096
 """Rows encoded together."""
 REWRITTEN = 2**20
@@ -39,6 +41,8 @@ BLOCK = 2**20
 """Bytes with a checksum of their own."""
 SAMPLED = 256
 """Blocks that are looked at when a folder is opened, if it has more."""
+DRAWN = 7
+"""Tells the random numbers of `draw` from those of layouts."""
 
 Array = NDArray[Any]
 Ints = NDArray[np.integer]
@@ -52,15 +56,23 @@ class Encoder(Protocol):
     @property
     def layout(self) -> "type[Examples]": ...
 
+    @property
+    def draws(self) -> bool:
+        """Whether an example is another one in every epoch."""
+
     def encode(self, rows: Sequence[Row]) -> list[Any]: ...
 
-    def usable(self, example: Any) -> bool: ...
+    def unusable(self, example: Any) -> str | None:
+        """Why it cannot be trained on; None where it can."""
 
     def size(self, example: Any) -> tuple[int, ...]: ...
 
     def keep(self, example: Any) -> Arrays: ...
 
     def revive(self, row: Row, kept: Arrays) -> Any: ...
+
+    def draw(self, example: Any, rng: np.random.Generator, others: "Examples") -> Any:
+        """The example as it is in one epoch."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +89,19 @@ class Jagged:
 class Examples(Sequence[Any]):
     """What is trained on."""
 
-    def __init__(self, encoder: Any, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
+    def __init__(
+        self, encoder: Any, arrays: Arrays, files: Sequence[str], left_out: Mapping[str, int] | None = None
+    ) -> None:
         names = [name.removesuffix(".values") for name in arrays if name.endswith(".values")]
         self._encoder, self._files = encoder, files
         self.columns = {name: Jagged(arrays[f"{name}.values"], arrays[f"{name}.ends"]) for name in names}
         self._places = arrays["places"]
         self.sizes = arrays["sizes"]
-        self.n_left_out = n_left_out
-        """Rows that cannot be trained on."""
+        self.left_out = dict(left_out or {})
+        """Why rows cannot be trained on, and how many for each reason."""
+        self._undrawn: Examples | None = None
+        """The examples as they are cached, where an epoch's are drawn from them."""
+        self._epoch = 0, 0
 
     @classmethod
     def of(cls, encoder: Encoder, rows: Iterable[Row]) -> Self:
@@ -93,7 +110,7 @@ class Examples(Sequence[Any]):
         chunks = [arrays for chunk in _chunks(rows) if (arrays := made.arrays(chunk))]
         nothing: dict[str, Array] = {"sizes": np.zeros((0, 1), int), "places": np.zeros((0, 2), int)}
         arrays = {part: np.concatenate([chunk[part] for chunk in chunks]) for part in (chunks or [{}])[0]}
-        return cls(encoder, arrays or nothing, made.files, made.n_left_out)
+        return cls(encoder, arrays or nothing, made.files, made.left_out)
 
     @classmethod
     def open(cls, encoder: Encoder, folder: Path, *, whole: bool = False) -> Self | None:
@@ -112,7 +129,7 @@ class Examples(Sequence[Any]):
                 name: np.memmap(folder / Path(name).name, dtype, "r", shape=tuple(shape))
                 for name, (dtype, *shape) in index["arrays"].items()
             }
-            return cls(encoder, arrays, index["files"], index["n_left_out"])
+            return cls(encoder, arrays, index["files"], index["left_out"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -120,11 +137,23 @@ class Examples(Sequence[Any]):
         return len(self.sizes)
 
     def __getitem__(self, i: Any) -> Any:
-        return self._encoder.revive(self.row(i), {name: column[i] for name, column in self.columns.items()})
+        kept = {name: column[i] for name, column in self.columns.items()}
+        example = self._encoder.revive(self.row(i), kept)
+        if self._undrawn is None:
+            return example
+        return self._encoder.draw(example, np.random.default_rng((*self._epoch, i, DRAWN)), self._undrawn)
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
-        """The examples as they are in that epoch: here always the same."""
-        return self
+        """The examples as they are in that epoch: always the same, unless the task draws.
+
+        What is drawn depends on the seed, the epoch and the example's number alone.
+        """
+        if not self._encoder.draws:
+            return self
+        drawn = copy(self)
+        drawn._undrawn = self if self._undrawn is None else self._undrawn
+        drawn._epoch = seed, epoch
+        return drawn
 
     def refuse_unfit(self, name: str) -> None:
         """DataError where nothing can be learnt from these; `name` is what errors call the data."""
@@ -141,14 +170,17 @@ class _Maker:
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self.files: list[str] = []
-        self.n_left_out = 0
+        self.left_out: Counter[str] = Counter()
         self._ends: dict[str, int] = {}
 
     def arrays(self, rows: Sequence[Row]) -> dict[str, Array]:
         encoder = self.encoder
-        encoded = zip(rows, encoder.encode(rows), strict=True)
-        usable = [(row, example) for row, example in encoded if encoder.usable(example)]
-        self.n_left_out += len(rows) - len(usable)
+        usable = []
+        for row, example in zip(rows, encoder.encode(rows), strict=True):
+            if reason := encoder.unusable(example):
+                self.left_out[reason] += 1
+            else:
+                usable.append((row, example))
         if not usable:
             return {}
         kept = [encoder.keep(example) for _, example in usable]
@@ -219,7 +251,7 @@ def write(
         (partial / "held_out.jsonl").write_text(lines, "utf-8")
         index = {
             "format_version": FORMAT_VERSION,
-            "n_left_out": made.n_left_out,
+            "left_out": made.left_out,
             "files": made.files,
             "arrays": shapes,
             "sums": {path.name: _sums(path) for path in sorted(partial.iterdir())},

@@ -4,7 +4,7 @@ Windows are anchored at the end of a history. None of them is made in advance, a
 mapped array. What is random in an example is drawn from (seed, epoch, example).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self
 
@@ -36,8 +36,14 @@ class Windowing(Encoder, Protocol):
 
 
 class WindowedHistories(Examples):
-    def __init__(self, encoder: Windowing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
-        super().__init__(encoder, arrays, files, n_left_out)
+    def __init__(
+        self,
+        encoder: Windowing,
+        arrays: Arrays,
+        files: Sequence[str],
+        left_out: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(encoder, arrays, files, left_out)
         self._windowing, self._drawn_from = encoder, (0, 0)
         if not self.columns:
             return

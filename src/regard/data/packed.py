@@ -4,7 +4,7 @@ The tokens form a ring, which the blocks of an epoch go round once from where (s
 begin anywhere, every token is foretold exactly once, and only one block is shorter. Nothing of this is held.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self
 
@@ -24,8 +24,14 @@ class Packing(Encoder, Protocol):
 
 
 class Packed(Examples):
-    def __init__(self, encoder: Packing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
-        super().__init__(encoder, arrays, files, n_left_out)
+    def __init__(
+        self,
+        encoder: Packing,
+        arrays: Arrays,
+        files: Sequence[str],
+        left_out: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(encoder, arrays, files, left_out)
         self.block = encoder.block
         if not self.columns:
             return

@@ -8,7 +8,7 @@ All of that is drawn from (seed, epoch, example) and the mapped arrays: nothing 
 goes on sees what it would have seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -46,8 +46,14 @@ class Run(NamedTuple):
 
 
 class Paired(Examples):
-    def __init__(self, encoder: Pairing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
-        super().__init__(encoder, arrays, files, n_left_out)
+    def __init__(
+        self,
+        encoder: Pairing,
+        arrays: Arrays,
+        files: Sequence[str],
+        left_out: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(encoder, arrays, files, left_out)
         self._pairing, self._drawn_from = encoder, (0, 0)
         self.n_documents = self.n_with_next = 0
         """Those that hold anything; those of two sentences or more."""

@@ -4,7 +4,7 @@ A window is what went before and what came next. None of them is ever made in ad
 one mapped array, its number says where, and all have one size. So 10⁸ windows take the room of the series.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,8 +30,14 @@ class Windowing(Encoder, Protocol):
 
 
 class Windows(Examples):
-    def __init__(self, encoder: Windowing, arrays: Arrays, files: Sequence[str], n_left_out: int = 0) -> None:
-        super().__init__(encoder, arrays, files, n_left_out)
+    def __init__(
+        self,
+        encoder: Windowing,
+        arrays: Arrays,
+        files: Sequence[str],
+        left_out: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(encoder, arrays, files, left_out)
         self.look_back, self.horizon = encoder.look_back, encoder.horizon
         self.n_short = 0
         """Series that are too short for a single window."""

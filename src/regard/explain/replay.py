@@ -36,7 +36,7 @@ def explain(
     """Predict unless a prediction is given, replay it, and collect every attention map with its axes."""
     (row,) = task.asked([query])
     (example,) = task.encode([row])
-    if not task.usable_input(example):
+    if not task.is_answerable(example):
         empty = [role for role in task.inputs if not text_of(row.cells[role]).strip()] or task.inputs
         fault = f"{' and '.join(empty)} must not be" if len(task.inputs) > 1 else "the text is"
         raise DataError(f"there is nothing to explain: {fault} empty")

@@ -56,7 +56,7 @@ def export(
     if folder.exists() or folder.is_symlink():
         raise RunError(f"{folder}: already exists; choose another folder, or delete it")
     examples = task.encode(task.asked(texts))
-    usable = [i for i, example in enumerate(examples) if task.usable_input(example)]
+    usable = [i for i, example in enumerate(examples) if task.is_answerable(example)]
     if not usable:
         raise RunError(f"{to}: an export is checked on texts, and there are none; give some")
     kept_references = None if references is None else [references[i] for i in usable]

@@ -96,8 +96,7 @@ class Run:
         yield Prepared(
             run=self.folder,
             n_train=len(training.train),
-            n_left_out=training.train.n_left_out,
-            unusable=training.task.unusable,
+            left_out=training.train.left_out,
             n_valid=len(training.valid),
             n_parameters=sum(parameter.numel() for parameter in training.model.parameters()),
             n_learning=sum(one.numel() for one in training.model.parameters() if one.requires_grad),

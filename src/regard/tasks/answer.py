@@ -181,7 +181,6 @@ class Answer(Task):
     models: ClassVar[tuple[str, ...]] = ("answerer",)
     called: ClassVar[str] = "an answerer"
     metric = Metric("f1")
-    unusable: ClassVar[str] = "empty, or with an answer that the vocabulary cannot spell"
     baselines: ClassVar[tuple[type[Baseline], ...]] = (NoAnswer, RandomSpan, NearestSpan)
     config: AnswerConfig
 
@@ -271,10 +270,12 @@ class Answer(Task):
             ends = ends if within is None else within
         return Example(row, {**coded.arrays, "ends": ends}, {**coded.notes, "spelt": spelt})
 
-    def usable(self, example: Example) -> bool:
-        return self.usable_input(example) and "ends" in example.arrays and bool(example.notes["spelt"])
+    def unusable(self, example: Example) -> str | None:
+        if not self.is_answerable(example) or "ends" not in example.arrays:
+            return "empty"
+        return None if example.notes["spelt"] else "with an answer that the vocabulary cannot spell"
 
-    def usable_input(self, example: Example) -> bool:
+    def is_answerable(self, example: Example) -> bool:
         return not self.input.is_empty(example.arrays)
 
     def size(self, example: Example) -> tuple[int]:
@@ -333,7 +334,7 @@ class Answer(Task):
         at = max(range(len(windows)), key=lambda n: windows[n].scores[0])
         none = min(range(len(windows)), key=lambda n: windows[n].scores[1])
         text, start, end, ends, probability = "", None, None, (0, 0), 0.0
-        if not self.usable_input(example):
+        if not self.is_answerable(example):
             at = 0
         elif self.answer.may_be_none and windows[none].scores[1] > windows[at].scores[0]:
             at, probability = none, windows[none].probabilities[1]

@@ -156,7 +156,6 @@ class Classify(Task):
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     called: ClassVar[str] = "a classifier"
     metric = Metric("accuracy")
-    unusable: ClassVar[str] = "empty"
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Majority, NgramRegression)
 
     def __init__(
@@ -297,7 +296,7 @@ class Classify(Task):
         (coded,) = self.label.encode([self.label.parse(row.cells["label"], row.where)])
         return dict(coded.arrays)
 
-    def usable(self, example: Example) -> bool:
+    def is_answerable(self, example: Example) -> bool:
         return not self.input.is_empty(example.arrays)
 
     def size(self, example: Example) -> tuple[int]:

@@ -106,7 +106,6 @@ class LanguageModel(Writing):
     layout: ClassVar[type[Examples]] = Packed
     metric = Metric("probability")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (NgramModel,)
-    unusable: ClassVar[str] = "empty"
 
     def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
@@ -139,7 +138,7 @@ class LanguageModel(Writing):
     def tokenizers(self) -> dict[str, Tokenizer]:
         return {"text": self.tokenizer}
 
-    def searching(self, **changes: Any) -> Self:
+    def with_settings(self, **changes: Any) -> Self:
         decode = self.config.decode.changed(**changes)
         return type(self)(self.config.model_copy(update={"decode": decode}), self.tokenizer)
 
@@ -154,7 +153,7 @@ class LanguageModel(Writing):
         found = self.tokenizer.ids([row.cells["text"] for row in rows])
         return [Stretch(row, np.array(ids, np.int64)) for row, ids in zip(rows, found, strict=True)]
 
-    def usable(self, example: Stretch) -> bool:
+    def is_answerable(self, example: Stretch) -> bool:
         return len(example.tokens) > 0
 
     def size(self, example: Stretch) -> tuple[int]:

@@ -119,7 +119,7 @@ class Multilabel(Classify):
         weights = class_weights(config.class_weights, counts, lambda n: max(1, n_examples - n) / n)
         return cls(config, cls.fit_given(fields, learnt_from, tokenizer), label.fit(counts), weights)
 
-    def searching(self, *, threshold: Any = None, **changes: Any) -> Self:
+    def with_settings(self, *, threshold: Any = None, **changes: Any) -> Self:
         """It does not search, but it may be told from which probability on a label is given."""
         if changes:
             raise RecipeError(f"{next(iter(changes))}: {self.called} has one setting, threshold")

@@ -114,7 +114,6 @@ class Pretrain(Task):
     layout: ClassVar[type[Examples]] = Paired
     metric = Metric("mlm_accuracy")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Unigram,)
-    unusable: ClassVar[str] = "empty"
 
     def __init__(self, config: PretrainConfig, tokenizer: Tokenizer) -> None:
         self.config, self.tokenizer = config, tokenizer
@@ -164,11 +163,10 @@ class Pretrain(Task):
         tokens = np.array([piece for ids in own for piece in ids], np.int64)
         return Document(row, tokens, np.array(lengths, np.int64))
 
-    def usable(self, example: Document) -> bool:
+    def unusable(self, example: Document) -> None:
         """A part without words may still be where its document ends."""
-        return True
 
-    def usable_input(self, example: Document | Masked) -> bool:
+    def is_answerable(self, example: Document | Masked) -> bool:
         return len(example.tokens) > 0
 
     def size(self, example: Document | Masked) -> tuple[int]:

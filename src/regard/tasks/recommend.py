@@ -4,7 +4,7 @@ A model of the next item (SASRec, GRU4Rec) learns at every place of a history wh
 fills in (BERT4Rec) learns what is hidden at random places, and is asked with a hidden item at the end.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from regard.data.example import Example
 from regard.data.histories import WindowedHistories
 from regard.data.last_items import AtTime, LastOf
 from regard.data.splits import HoldOut
-from regard.decode import untold
+from regard.decode import in_order
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
 from regard.fields.field import Coded
@@ -42,7 +42,7 @@ from regard.models.widths import Widths
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.recommend_data import RECOMMEND
 from regard.tasks.shared import Columns, moved, tensors
-from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, Tell, layer_of
+from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer
 
@@ -215,7 +215,6 @@ class Recommend(Task):
     models: ClassVar[tuple[str, ...]] = ("sasrec", "bert4rec", "gru4rec")
     called: ClassVar[str] = "a recommender"
     layout: ClassVar[type[Examples]] = WindowedHistories
-    unusable: ClassVar[str] = "of a single item"
     baselines: ClassVar[tuple[type[Baseline], ...]] = ()
 
     def __init__(self, config: RecommendConfig, items: Items) -> None:
@@ -228,7 +227,7 @@ class Recommend(Task):
         return Metric(f"ndcg@{self.config.k}")
 
     @property
-    def rows_together(self) -> int:
+    def max_batch_rows(self) -> int:
         return HISTORIES_TOGETHER
 
     @property
@@ -253,7 +252,7 @@ class Recommend(Task):
     def load(cls, config: RecommendConfig, folder: Path) -> Self:
         return cls(config, Items().load(folder))
 
-    def searching(self, **changes: Any) -> Self:
+    def with_settings(self, **changes: Any) -> Self:
         """The same task with another length of lists, or with seen items."""
         if unknown := [name for name in changes if name not in ("k", "remove_seen")]:
             raise RecipeError(f"{unknown[0]}: {self.called} can be asked with k and remove_seen")
@@ -284,10 +283,10 @@ class Recommend(Task):
             for example in self.encode(rows)
         ]
 
-    def usable(self, example: Example) -> bool:
-        return len(example.arrays["items"]) > 1
+    def unusable(self, example: Example) -> str | None:
+        return None if len(example.arrays["items"]) > 1 else "of a single item"
 
-    def usable_input(self, example: Example) -> bool:
+    def is_answerable(self, example: Example) -> bool:
         return not self.items.is_empty(example.arrays)
 
     def size(self, example: Example) -> tuple[int]:
@@ -395,14 +394,12 @@ class Recommend(Task):
         names = [f"{one.row.cells['user']}\n{one.row.cells['items'][-1]}" for one in examples]
         return RankTally(self.config.k, self.counts_V, targets, names, [*answers])
 
-    def predict(self, model: nn.Module, batch: HistoryBatch, tell: Tell = untold) -> list[Recommendation]:
+    def predict(self, model: nn.Module, batch: HistoryBatch) -> Iterator[tuple[int, Recommendation]]:
         with torch.inference_mode():
             state: HeadInput = model(batch.inputs, batch.at_N, _states)
             scores_BK, items_BK = top_items(state, self.config.k, batch.seen)
-        answers = list(map(self.recommendation, batch.examples, scores_BK.tolist(), items_BK.tolist()))
-        for place, answer in enumerate(answers):
-            tell(place, answer)
-        return answers
+        answers = map(self.recommendation, batch.examples, scores_BK.tolist(), items_BK.tolist())
+        yield from enumerate(answers)
 
     def recommendation(
         self, example: Example, scores: Sequence[float], numbers: Sequence[int]
@@ -422,7 +419,7 @@ class Recommend(Task):
     def samples(
         self, model: nn.Module, examples: Sequence[Example], device: torch.device
     ) -> list[dict[str, str]]:
-        answers = self.predict(model, self.collate(examples).to(device))
+        answers = in_order(self.predict(model, self.collate(examples).to(device)))
         return [
             {
                 "input": ", ".join(map(self.items.title, one.row.cells["items"][:-1][-SHOWN:])),

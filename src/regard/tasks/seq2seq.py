@@ -59,7 +59,6 @@ class Seq2Seq(Writing, Generic[Co]):
     kind: ClassVar[str]
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
     called: ClassVar[str] = "a model that writes"
-    unusable: ClassVar[str] = "empty or too long"
     learns_from_cut: ClassVar[bool] = False
     """Whether a part of a source is enough to learn its target from."""
 
@@ -86,7 +85,7 @@ class Seq2Seq(Writing, Generic[Co]):
     def tokenizers(self) -> dict[str, Tokenizer]:
         return dict(zip(self.roles, (self.source, self.target), strict=True))
 
-    def searching(self, **changes: Any) -> Self:
+    def with_settings(self, **changes: Any) -> Self:
         decode = self.decode.changed(**changes)
         return type(self)(self.config.model_copy(update={"decode": decode}), self.source, self.target)
 
@@ -128,12 +127,13 @@ class Seq2Seq(Writing, Generic[Co]):
         limit = self.config.max_length
         return source if len(source) <= limit + 1 else [*source[:limit], EOS]
 
-    def usable(self, example: Pair) -> bool:
-        """Both sides say something, and of neither is missing what would be needed to learn."""
-        whole = not example.target_cut and (self.learns_from_cut or not example.cut)
-        return self.usable_input(example) and len(example.target) > 2 and whole
+    def unusable(self, example: Pair) -> str | None:
+        """A side that says nothing, or that lacks what would be needed to learn."""
+        if not self.is_answerable(example) or len(example.target) <= 2:
+            return "empty"
+        return "too long" if example.target_cut or (example.cut and not self.learns_from_cut) else None
 
-    def usable_input(self, example: Pair) -> bool:
+    def is_answerable(self, example: Pair) -> bool:
         return len(example.source) > 1
 
     def size(self, example: Pair) -> tuple[int, int]:
@@ -215,7 +215,7 @@ class Seq2Seq(Writing, Generic[Co]):
     ) -> Iterator[Step]:
         """Nothing is searched for where nothing is asked, so that no setting asks too much of it."""
         examples, device = batch.examples, batch.source_BK.device
-        asked = [place for place, example in enumerate(examples) if self.usable_input(example)]
+        asked = [place for place, example in enumerate(examples) if self.is_answerable(example)]
         if len(asked) < len(examples):
             yield Step([(place, [SILENCE]) for place in range(len(examples)) if place not in asked])
             batch = self.collate([examples[place] for place in asked]).to(device) if asked else batch
@@ -227,7 +227,7 @@ class Seq2Seq(Writing, Generic[Co]):
                 yield step.at(asked)
 
     def told(self, example: Pair, found: Sequence[Hypothesis]) -> Written:
-        if not self.usable_input(example):
+        if not self.is_answerable(example):
             return NOTHING
         best, *rest = found
         others = tuple(self._written(other) for other in rest)

@@ -166,7 +166,6 @@ class Tag(Task):
     settings: ClassVar[type[Any]] = TagConfig
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     called: ClassVar[str] = "a tagger"
-    unusable: ClassVar[str] = "empty or illegally tagged"
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Dictionary, FeatureCRF)
     config: TagConfig
 
@@ -228,7 +227,7 @@ class Tag(Task):
         words = replace(config.given["text"], learnt=tokenizer, split=split)
         return cls(config, words, replace(config.tags, names=tuple(labels)))
 
-    def searching(self, *, split: str | None = None, **changes: Any) -> Self:
+    def with_settings(self, *, split: str | None = None, **changes: Any) -> Self:
         """A tagger does not search, but it may be told how to cut texts into words."""
         if changes:
             raise RecipeError(f"{next(iter(changes))}: a tagger has no such setting; it has split")
@@ -270,10 +269,10 @@ class Tag(Task):
         (coded,) = self.tags.encode([names])
         return dict(coded.arrays)
 
-    def usable(self, example: Example) -> bool:
-        return self.usable_input(example) and bool(example.arrays["legal"][0])
+    def unusable(self, example: Example) -> str | None:
+        return super().unusable(example) or (None if example.arrays["legal"][0] else "illegally tagged")
 
-    def usable_input(self, example: Example) -> bool:
+    def is_answerable(self, example: Example) -> bool:
         return not self.input.is_empty(example.arrays)
 
     def size(self, example: Example) -> tuple[int]:

@@ -141,7 +141,7 @@ class Picture:
     columns: str
 
 
-ROWS_TOGETHER = 64
+MAX_BATCH_ROWS = 64
 """Inputs answered in one batch."""
 
 
@@ -218,14 +218,14 @@ class Task(Protocol):
     """Whether its answers are searched for, so that settings of the search can be asked for."""
     pairs_entities: ClassVar[bool] = False
     """Whether its texts may be raw, where a tagger finds the entities to pair."""
-    unusable: ClassVar[str]
-    """What rows are that cannot be trained on."""
     sample: ClassVar[str] = "your text"
     """An input that every model of this task can answer."""
     layout: ClassVar[type[Examples]] = Examples
     """How examples lie over the cached rows."""
     baselines: ClassVar[tuple[type[Baseline], ...]] = ()
     """Simple methods that a model has to beat; those that suit the fields are measured beside it."""
+    draws: ClassVar[bool] = False
+    """Whether `draw` makes an example another one in every epoch, as augmentation does."""
     config: Any
     widths: Widths
 
@@ -258,9 +258,9 @@ class Task(Protocol):
         """The metric that decides which checkpoint is best."""
 
     @property
-    def rows_together(self) -> int:
+    def max_batch_rows(self) -> int:
         """How many inputs are answered in one batch at most."""
-        return ROWS_TOGETHER
+        return MAX_BATCH_ROWS
 
     @property
     @abstractmethod
@@ -288,7 +288,7 @@ class Task(Protocol):
         """Rows of what somebody asks, counted from `first`."""
         return rows_of(values, *self.inputs, first=first, fields=self.config.asked)
 
-    def searching(self, **changes: Any) -> Self:
+    def with_settings(self, **changes: Any) -> Self:
         """The same task with another search (beam=5); RecipeError when it does not search."""
         raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
 
@@ -303,13 +303,13 @@ class Task(Protocol):
     def encode(self, rows: Sequence[Row]) -> list[Any]:
         """Examples of these rows, in their order."""
 
-    @abstractmethod
-    def usable(self, example: Any) -> bool:
-        """Whether it can be trained on: it says something and was not cut."""
+    def unusable(self, example: Any) -> str | None:
+        """Why it cannot be trained on, as "empty" or "too long"; None where it can."""
+        return None if self.is_answerable(example) else "empty"
 
-    def usable_input(self, example: Any) -> bool:
+    @abstractmethod
+    def is_answerable(self, example: Any) -> bool:
         """Whether there is anything to predict from."""
-        return self.usable(example)
 
     @abstractmethod
     def size(self, example: Any) -> tuple[int, ...]:
@@ -323,6 +323,15 @@ class Task(Protocol):
     def revive(self, row: Row, kept: Arrays) -> Any:
         """The example again, as far as training needs it; the row has no cells."""
         return Example(row, kept)
+
+    def draw(self, example: Any, rng: np.random.Generator, others: Sequence[Any]) -> Any:
+        """The example as it is in one epoch of the training, never larger than its `size`.
+
+        `others` are all training examples as they are cached, to draw a partner from. The layout calls this
+        where `draws` is true, with random numbers of (seed, epoch, example) alone: so neither the batch nor
+        the process that an example is in changes what is drawn, and a resumed run draws the same again.
+        """
+        return example
 
     @abstractmethod
     def collate(self, examples: Sequence[Any]) -> Any: ...

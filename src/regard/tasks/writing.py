@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.decode import DecodeConfig, Hypothesis, Step, Tree
 from regard.errors import RecipeError
-from regard.tasks.task import ROWS_TOGETHER, Task
+from regard.tasks.task import MAX_BATCH_ROWS, Task
 from regard.tasks.writer import Writer
 
 
@@ -22,8 +22,8 @@ class Writing(Task):
         """How it searches."""
 
     @property
-    def rows_together(self) -> int:
-        return 1 if self.decode.batch_invariant else ROWS_TOGETHER
+    def max_batch_rows(self) -> int:
+        return 1 if self.decode.batch_invariant else MAX_BATCH_ROWS
 
     def checked(self) -> Self:
         """Itself, if answers can keep what the recipe asks of them."""

@@ -32,7 +32,7 @@ def evaluate(
     order: list[int] = []
     tally: Tally | None = None
     with evaluating(model):
-        for indices in sorted_batches(sizes, batch_tokens, task.rows_together):
+        for indices in sorted_batches(sizes, batch_tokens, task.max_batch_rows):
             batch = task.collate([examples[i] for i in indices]).to(device)
             part = task.measure(model, batch, thorough=thorough)
             tally = part if tally is None else tally + part

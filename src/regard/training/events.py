@@ -21,9 +21,8 @@ class Prepared:
 
     run: Path
     n_train: int
-    n_left_out: int
-    unusable: str
-    """Reason why rows were left out."""
+    left_out: dict[str, int]
+    """Why rows cannot be trained on, and how many for each reason."""
     n_valid: int
     n_parameters: int
     n_learning: int

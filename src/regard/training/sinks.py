@@ -102,7 +102,8 @@ class ConsoleSink:
     def _prepared(self, event: Prepared) -> None:
         frozen = 0 < event.n_learning < event.n_parameters
         trainable = f" ({event.n_learning / 1e6:.2f} M trainable)" if frozen else ""
-        left_out = f" ({event.n_left_out:,} left out: {event.unusable})" if event.n_left_out else ""
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in event.left_out.items())
+        left_out = f" (left out: {reasons})" if reasons else ""
         self._print(
             f"{event.model}: {event.n_parameters / 1e6:.2f} M parameters{trainable} on {event.device}\n"
             f"{event.n_train:,} training examples{left_out}, {event.n_valid:,} for validation; "

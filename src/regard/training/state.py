@@ -195,7 +195,7 @@ class Training:
     def samples(self) -> list[dict[str, str]]:
         """Answers of the model to the first few validation examples."""
         first_few = [self.valid[i] for i in range(min(SAMPLES, len(self.valid)))]
-        examples = [example for example in first_few if self.task.usable_input(example)]
+        examples = [example for example in first_few if self.task.is_answerable(example)]
         if not examples:
             return []
         with evaluating(self.model):
