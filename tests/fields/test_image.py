@@ -95,7 +95,9 @@ def test_cells_are_paths_bytes_or_records_of_arrays(tmp_path: Path) -> None:
     images = noise(1, 2 * ROWS)[..., 0].reshape(2, ROWS, COLUMNS)
     head = b"\0\0\x08\x03" + np.array(images.shape, ">u4").tobytes()
     (tmp_path / "images-ubyte").write_bytes(head + images.tobytes())
-    record = field.clean({"array": "images-ubyte", "index": 1}, "images-ubyte:2", "image", tmp_path)
+    record = field.clean(
+        {"array": "images-ubyte", "name": "values", "index": 1}, "images-ubyte:2", "image", tmp_path
+    )
     assert json.loads(json.dumps(record)) == record
     cells = [from_file, png(noise()), record]
     first, second, third = field.encode([field.parse(cell, "here") for cell in cells])
@@ -105,7 +107,7 @@ def test_cells_are_paths_bytes_or_records_of_arrays(tmp_path: Path) -> None:
 
 
 def test_from_far_away_nothing_but_bytes_is_a_picture() -> None:
-    for cell in ("/etc/passwd", {"array": "/etc/passwd", "index": 0}):
+    for cell in ("/etc/passwd", {"array": "/etc/passwd", "name": "values", "index": 0}):
         with pytest.raises(DataError, match="input 1: image "):
             Image().clean(cell, "input 1", "image")
     assert Image().clean(b"x", "input 1", "image") == b"x"

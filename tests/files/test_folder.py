@@ -51,5 +51,5 @@ def test_what_is_no_folder_of_classes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^pets/1.png: lies in no folder of a class"):
         list(classified(tmp_path / "flat", "pets/", SUFFIXES))
     tree(tmp_path / "none", "cat/1.txt")
-    with pytest.raises(DataError, match=r"^pets/: holds no such files \(.jpg, .png\)"):
+    with pytest.raises(DataError, match=r"^pets/: holds no files of this kind \(.jpg, .png\)"):
         list(classified(tmp_path / "none", "pets/", SUFFIXES))

@@ -77,6 +77,8 @@ class Field(Protocol):
     settings: ClassVar[type[FieldSettings]]
     reads: ClassVar[str]
     """What an encoder must read to read it: tokens, pixels, …; empty for what is only answered."""
+    suffixes: ClassVar[frozenset[str]] = frozenset()
+    """Of the files that cells may be, in lower case with their dots; none where they are no files."""
     widget: ClassVar[str] = "json"
     """What the page asks for it with: the name of a file in serve/web/fields."""
     spread: ClassVar[bool] = False

@@ -15,7 +15,7 @@ from regard.fields.axis import Axis
 from regard.fields.field import Arrays, Coded, FieldSettings, Suggestion, Width
 from regard.fields.media import Media
 from regard.files import picture
-from regard.files.idx import read_idx
+from regard.files.arrays import record
 from regard.files.picture import Picture, Pixels, png
 
 Side = Annotated[int, Setting(ge=1, le=1024)]
@@ -122,7 +122,7 @@ class Image(Media):
         }
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> Any:
-        if isinstance(cell, dict) and folder is not None and cell.keys() == {"array", "index"}:
+        if isinstance(cell, dict) and folder is not None and cell.keys() == {"array", "name", "index"}:
             return cell | {"array": str(folder / str(cell["array"]))}
         return super().clean(cell, where, name, folder)
 
@@ -244,7 +244,7 @@ class Image(Media):
 def _open(source: Source) -> Picture:
     cell, where = source
     if isinstance(cell, dict):
-        return Picture.of(read_idx(Path(cell["array"]))[cell["index"]], where)
+        return Picture.of(record(cell), where)
     return Picture(Image.content(Image(), cell, where), where)
 
 

@@ -22,8 +22,6 @@ class Media(Field):
     """Subclassed explicitly by fields of pictures, sounds and films."""
 
     widget: ClassVar[str] = "file"
-    suffixes: ClassVar[frozenset[str]]
-    """Of files that may be such data, in lower case with their dots."""
     most_bytes: ClassVar[int] = 100_000_000
     """Of one file."""
 

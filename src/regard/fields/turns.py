@@ -31,6 +31,7 @@ class Turns:
     synonyms: ClassVar[tuple[str, ...]] = (
         *("context", "history", "turns", "dialogue", "dialog", "conversation", "messages", "对话"),
     )
+    suffixes: ClassVar[frozenset[str]] = frozenset()
     optional: bool = False
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
@@ -44,6 +45,7 @@ class Replies:
     separator: str = "__eou__"
     kind: ClassVar[str] = "replies"
     synonyms: ClassVar[tuple[str, ...]] = ("reply", "response", "responses", "references", "回复")
+    suffixes: ClassVar[frozenset[str]] = frozenset()
     optional: bool = True
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Arrays of numpy: `.npy` holds one, `.npz` several by name. Nothing in them is ever unpickled.
+"""Arrays: `.npy` and IDX hold one, `.npz` several by name. Nothing in them is ever unpickled.
 
 An `.npy` file is mapped. The members of an `.npz` file are read only after their heads have said how large
 they are, and that is what the archive says too.
@@ -7,6 +7,7 @@ they are, and that is what the archive says too.
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from regard.errors import DataError
 from regard.files.columns import Column, column_name
+from regard.files.idx import is_idx, read_idx
 from regard.files.lines import resolve
 
 Array = NDArray[Any]
@@ -29,10 +31,13 @@ KINDS = "biufUS"
 
 
 def arrays(file: str, base: Path | None = None) -> dict[str, Array]:
-    """The arrays of a file by their names; that of an `.npy` file is called `values`."""
+    """The arrays of a file by their names; the only one of a file is called `values`."""
     path = resolve(file, base)
     try:
-        found = _members(file, path) if path.suffix.lower() == ".npz" else {"values": _mapped(path)}
+        if path.suffix.lower() == ".npz":
+            found = _members(file, path)
+        else:
+            found = {"values": read_idx(path) if is_idx(path.name) else _mapped(path)}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as fault:
         raise DataError(f"{file}: not a readable file of numpy arrays ({fault}); save it again") from None
     for name, array in found.items():
@@ -43,16 +48,41 @@ def arrays(file: str, base: Path | None = None) -> dict[str, Array]:
     return found
 
 
-def by_role(file: str, found: Mapping[str, Array], columns: Mapping[str, Column | None]) -> dict[str, Array]:
-    """The array of each role, all of them as long; the only array is that of the only role."""
+def record(cell: Mapping[str, Any]) -> Array:
+    """The record of an array that a cell stands for: {"array": path, "name": …, "index": …}."""
+    path = Path(cell["array"])
+    changed = path.stat().st_mtime_ns if path.is_file() else 0
+    found: Array = _opened(str(path), changed)[cell["name"]][cell["index"]]
+    return found
+
+
+@lru_cache(4)
+def _opened(file: str, changed: int) -> dict[str, Array]:
+    return arrays(file)
+
+
+def names_of(file: str, found: Mapping[str, Array], columns: Mapping[str, Column | None]) -> dict[str, str]:
+    """The name of each role's array; the only array is that of the only role."""
     if len(found) == len(columns) == 1:
-        return dict(zip(columns, found.values(), strict=True))
-    names = {role: column_name(file, role, column, list(found)) for role, column in columns.items()}
-    chosen = {role: found[name] for role, name in names.items()}
-    if len({*map(len, chosen.values())}) > 1:
-        told = ", ".join(f"{names[role]} has {len(array):,}" for role, array in chosen.items())
-        raise DataError(f"{file}: arrays of different length ({told}); they must belong together row by row")
-    return chosen
+        return dict(zip(columns, found, strict=True))
+    return {role: column_name(file, role, column, list(found)) for role, column in columns.items()}
+
+
+def refuse_unequal(where: str, found: Mapping[str, Array]) -> None:
+    """DataError unless all arrays have as many records; they are called as the keys say."""
+    if len({*map(len, found.values())}) > 1:
+        sizes = ", ".join(f"{name} has {len(array):,}" for name, array in found.items())
+        raise DataError(
+            f"{where}: arrays of different length ({sizes}); they must belong together row by row"
+        )
+
+
+def cell_of(record: Any) -> object:
+    """A record as a cell: a number as text, several as a list, but one of a single number as that."""
+    values = record.tolist()
+    if isinstance(values, list) and len(values) == 1:
+        (values,) = values
+    return str(values) if isinstance(values, int) else values
 
 
 def moments(file: str, found: Mapping[str, Array]) -> Iterator[tuple[int, Sequence[object]]]:

@@ -14,6 +14,10 @@ SYNONYMS = {
         *("tokens", "words", "词语"),
     ),
     "second": ("second", "hypothesis", "sentence2", "question2"),
+    "image": (
+        *("image", "images", "picture", "pictures", "photo", "img", "file", "filename", "file_name", "path"),
+        *("图像", "图片", "照片"),
+    ),
     "label": ("label", "labels", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
     "document": ("document", "article", "文章", "正文"),

@@ -1,8 +1,12 @@
-"""What data files are, by SHA-256; remembered by size and time, so that large files are read for it once."""
+"""What data files are, by SHA-256; remembered by size and time, so that large files are read for it once.
+
+Rows may lead to files of their own, such as pictures: all of those of a data file are remembered as one.
+"""
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +15,13 @@ from regard.errors import DataError
 from regard.files.lines import expand, resolve
 
 Known = dict[str, list[int | str]]
-"""By absolute path: size, times and inode as they were, and the sum."""
+"""By absolute path: size, times and inode as they were, and the sum; of many files the sum of those."""
+LeadsTo = Callable[[str], Iterable[Path]]
+"""The files that the rows of a data file lead to."""
+
+
+def _nowhere(name: str) -> Iterable[Path]:
+    return ()
 
 
 def fingerprint(files: Sequence[str], base: Path | None = None, known: Known | None = None) -> str:
@@ -22,18 +32,52 @@ def fingerprint(files: Sequence[str], base: Path | None = None, known: Known | N
     return total.hexdigest()
 
 
-def fingerprints(names: Iterable[str], base: Path, memo: Path) -> dict[str, str]:
-    """By name, which may be a pattern; `memo` is a file that remembers them."""
+def fingerprints(
+    names: Iterable[str], base: Path, memo: Path, leads_to: LeadsTo = _nowhere
+) -> dict[str, str]:
+    """By name, which may be a pattern or a folder; `memo` is a file that remembers them."""
     known: Known = {}
     with suppress(OSError, ValueError, TypeError):
         known = dict(json.loads(memo.read_text("utf-8")))
     before = json.dumps(known)
-    found = {name: fingerprint(expand(name, base), base, known) for name in names}
+    found = {name: _all_of(name, base, known, list(leads_to(name))) for name in names}
     if json.dumps(known) != before:
         with suppress(OSError):
             memo.parent.mkdir(parents=True, exist_ok=True)
             durable.write_file(memo, json.dumps(known, ensure_ascii=False, indent=1) + "\n")
     return found
+
+
+def _all_of(name: str, base: Path, known: Known, others: Sequence[Path]) -> str:
+    """The fingerprint of a data file and of the files that its rows lead to."""
+    own = "" if name.endswith("/") else fingerprint(expand(name, base), base, known)
+    return (
+        hashlib.sha256(f"{own} {_sum_of_many(name, base, known, others)}".encode()).hexdigest()
+        if others
+        else own
+    )
+
+
+def _sum_of_many(name: str, base: Path, known: Known, paths: Sequence[Path]) -> str:
+    """Of the names and contents of many files, from where their data file lies."""
+    place, stamp, total = (base / name).resolve(), hashlib.sha256(), hashlib.sha256()
+    try:
+        for path in paths:
+            stat = path.stat()
+            stamp.update(
+                f"{path} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}\n".encode()
+            )
+        was, digest = known.get(f"{place}/*", ["", ""])
+        if was != stamp.hexdigest():
+            for path in paths:
+                total.update(f"{os.path.relpath(path, place.parent)} {durable.sha256(path)}\n".encode())
+            digest = total.hexdigest()
+            known[f"{place}/*"] = [stamp.hexdigest(), digest]
+    except OSError as fault:
+        raise DataError(
+            f"{name}: leads to {fault.filename}, which cannot be read ({fault.strerror})"
+        ) from fault
+    return str(digest)
 
 
 def _sum(file: str, base: Path | None, known: Known) -> str:

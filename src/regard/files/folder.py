@@ -33,17 +33,22 @@ def classified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator[t
     if splits := splits_of(folder):
         wanted = ", ".join(f'{split} = ["{name}{inner}/"]' for split, inner in splits.items())
         raise DataError(f"{name}: holds splits, not classes; give each of them: {wanted}")
-    n_files = 0
-    for path in files(folder, suffixes):
+    for path, _ in unclassified(folder, name, suffixes):
         label, _, rest = path.partition("/")
         if not rest:
             raise DataError(
-                f"{name}{path}: lies in no folder of a class; put it into one named like its label"
+                f"{name}{path}: lies in no folder of a class; put it into one called like its label"
             )
-        n_files += 1
         yield path, label
-    if not n_files:
-        raise DataError(f"{name}: holds no such files ({', '.join(sorted(suffixes))}) in folders of classes")
+
+
+def unclassified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The same where nobody asks for a class, so that files may lie anywhere: it is empty."""
+    path = None
+    for path in files(folder, suffixes):
+        yield path, ""
+    if path is None:
+        raise DataError(f"{name}: holds no files of this kind ({', '.join(sorted(suffixes))})")
 
 
 def files(folder: Path, suffixes: Collection[str]) -> Iterator[str]:

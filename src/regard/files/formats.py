@@ -9,13 +9,18 @@ from pathlib import Path
 
 from regard.errors import DataError
 from regard.files import conll, semeval, squad
+from regard.files.idx import is_idx
 from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
 
 def file_format(path: str) -> str:
-    """`tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`, `arff`, `npy`, `npz` or
-    `text`, by the suffix below `.gz`.
+    """By the suffix below `.gz`: `tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`,
+    `arff`, `npy`, `npz`, `idx` (by its end, ubyte) or `text`; `folder` for a name that ends in `/`.
     """
+    if path.endswith("/"):
+        return "folder"
+    if is_idx(path):
+        return "idx"
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
     formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}

@@ -6,7 +6,6 @@ What the header promises is compared with what the file holds before anything is
 import gzip
 import math
 import zlib
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,25 +18,27 @@ Array = NDArray[Any]
 MOST_BYTES = 4_000_000_000
 """Of one array, unpacked."""
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-SUFFIX = "ubyte"
+
+
+def is_idx(name: str) -> bool:
+    """Whether a file is called as IDX files are: `train-images-idx3-ubyte`, `t10k-labels.idx1-ubyte.gz`."""
+    return name.lower().removesuffix(".gz").endswith("ubyte")
 
 
 def read_idx(path: Path) -> Array:
-    """The array of a file: mapped, or where it is packed read once."""
+    """The array of a file: mapped, unless it is packed."""
     try:
-        stat = path.stat()
-        return _read(path, stat.st_size, stat.st_mtime_ns)
+        return _read(path)
     except (OSError, EOFError, zlib.error) as fault:
         raise DataError(f"{path}: cannot be read as IDX ({fault}); get the file again") from None
 
 
-@lru_cache(4)
-def _read(path: Path, size: int, changed: int) -> Array:
+def _read(path: Path) -> Array:
     if path.suffix.lower() != ".gz":
         with path.open("rb") as file:
             dtype, shape = _header(file, path)
             begin = file.tell()
-        _compare(dtype, shape, size - begin, path)
+        _compare(dtype, shape, path.stat().st_size - begin, path)
         return np.memmap(path, dtype, "r", begin, shape)
     with gzip.open(path) as packed:
         dtype, shape = _header(packed, path)

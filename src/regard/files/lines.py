@@ -44,7 +44,10 @@ def expand(path: str, base: Path | None = None) -> list[str]:
 
 
 def resolve(path: str, base: Path | None = None) -> Path:
-    """The regular file that `path` names: shipped with us (`regard:NAME/FILE`), absolute, or below `base`."""
+    """The regular file, or with a / at its end the folder, that `path` names.
+
+    It is shipped with us (`regard:NAME/FILE`), absolute, or below `base`.
+    """
     if path.startswith(SHIPPED):
         shipped = {f"{file.parent.name}/{file.name}": file for file in sorted(SAMPLES.glob("*/*.gz"))}
         if path.removeprefix(SHIPPED) not in shipped:
@@ -52,10 +55,14 @@ def resolve(path: str, base: Path | None = None) -> Path:
         return shipped[path.removeprefix(SHIPPED)]
     file = (base or Path()) / path
     try:
+        if path.endswith("/") and file.is_dir():
+            return file
         if file.is_file():
             return file
         if file.exists():
-            raise DataError(f"{path}: is a {'folder' if file.is_dir() else 'special file'}, not a data file")
+            if file.is_dir():
+                raise DataError(f"{path}: is a folder, not a file; if it is the data, end its name with /")
+            raise DataError(f"{path}: is a special file, not a data file")
         if file.is_symlink():
             raise DataError(f"{path}: is a link that leads nowhere; put the file where it points")
         siblings = (

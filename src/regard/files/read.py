@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from regard.errors import DataError
 from regard.files import conll, parquet, semeval, squad
-from regard.files.arrays import arrays, by_role, moments
+from regard.files.arrays import arrays, cell_of, moments, names_of, refuse_unequal
 from regard.files.columns import Column, cell_places, column_name, named_like
 from regard.files.documents import By, documents
+from regard.files.folder import classified, unclassified
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects, text_cell
 from regard.files.interactions import Grouping, Histories, Interaction, group
 from regard.files.lines import Refuse, expand, lines, refuse_at_once, resolve
@@ -32,7 +33,10 @@ from regard.files.ts import arff_records, ts_records
 
 
 class Cells(Protocol):
-    """What a reader must know of a field: how a cell of it is cleaned, and whether it may be missing."""
+    """What a reader must know of a field: how a cell is cleaned, and whether it may be missing or a file."""
+
+    suffixes: ClassVar[frozenset[str]]
+    """Of the files that cells may be; none where they are no files."""
 
     @property
     def optional(self) -> bool:
@@ -49,6 +53,7 @@ class TextCells:
     """Cells of text, as any column has that no field speaks for."""
 
     optional = False
+    suffixes: ClassVar[frozenset[str]] = frozenset()
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return text_cell(where, name, cell)
@@ -154,6 +159,10 @@ def read_rows(
     if plain and len(plain) < len(paths):
         raise DataError(f"{plain[0]}: plain text cannot be mixed with files of records ({', '.join(paths)})")
     found = [expand(path, base) for path in paths]
+    if len(paths) == len(columns) > 1 and {file_format(path) for path in paths} <= {"idx", "npy"}:
+        for files in _shards(paths, found):
+            yield from _records(dict(zip(columns, files, strict=True)), reading)
+        return
     needed = [role for role in columns if not reading.field(role).optional]
     if plain and len(columns) > 1 and not (len(needed) == 1 == len(paths)):
         if len(paths) != len(columns):
@@ -442,13 +451,54 @@ def _array_rows(file: str, reading: Reading) -> Iterator[Row]:
     if reading.measured is not None:
         yield from _measured_rows(file, moments(file, found), reading)
         return
-    chosen = by_role(file, found, reading.columns)
-    for number in range(len(next(iter(chosen.values())))):
-        cells = {role: array[number].tolist() for role, array in chosen.items()}
-        cells = {role: str(cell) if isinstance(cell, int) else cell for role, cell in cells.items()}
+    yield from _records(dict.fromkeys(reading.columns, file), reading)
+
+
+def _records(files: Mapping[str, str], reading: Reading) -> Iterator[Row]:
+    """A row of the arrays of all roles, which are in one file or in one each."""
+    opened = {file: arrays(file, reading.base) for file in dict.fromkeys(files.values())}
+    names: dict[str, str] = {}
+    for file, found in opened.items():
+        here = {role: column for role, column in reading.columns.items() if files[role] == file}
+        names |= names_of(file, found, here)
+    chosen = {role: opened[files[role]][name] for role, name in names.items()}
+    file = next(iter(opened))
+    refuse_unequal(file, {names[role] if len(opened) == 1 else files[role]: chosen[role] for role in chosen})
+    for role, array in chosen.items():
+        if reading.field(role).suffixes and array.ndim < 2:
+            raise DataError(
+                f"{files[role]}: holds one number a record, which is no {role}; give "
+                f"{' and '.join(files)} in this order"
+            )
+    for number in range(len(chosen[next(iter(files))])):
+        cells = {
+            role: {"array": Path(files[role]).name, "name": names[role], "index": number}
+            if reading.field(role).suffixes
+            else cell_of(array[number])
+            for role, array in chosen.items()
+        }
         cleaned = reading.cells(file, f"{file}:{number + 1}", cells, {role: role for role in cells})
         if cleaned is not None:
             yield Row(cleaned, file, number + 1)
+
+
+def _folder_rows(file: str, reading: Reading) -> Iterator[Row]:
+    """A row of every file in a folder, and of the folder's name where a label is wanted."""
+    roles = [role for role in reading.columns if reading.field(role).suffixes]
+    others = [role for role in reading.columns if role not in roles]
+    if len(roles) != 1 or others not in ([], ["label"]):
+        raise DataError(
+            f"{file}: a folder holds files, and folders called like their labels; the task needs "
+            f"{', '.join(reading.columns)}"
+        )
+    (role,) = roles
+    folder, suffixes = resolve(file, reading.base), reading.field(role).suffixes
+    every = classified(folder, file, suffixes) if others else unclassified(folder, file, suffixes)
+    for path, label in every:
+        cells = {role: Path(path).name} | ({"label": label} if others else {})
+        cleaned = reading.cells(file + path, file + path, cells, {role: role for role in cells})
+        if cleaned is not None:
+            yield Row(cleaned, file + path, 0)
 
 
 def _names(where: str, reading: Reading, known: Sequence[str]) -> dict[str, str]:
@@ -514,5 +564,7 @@ READERS: dict[str, Reader] = {
     "arff": partial(_labelled_rows, arff_records),
     "npy": _array_rows,
     "npz": _array_rows,
+    "idx": _array_rows,
+    "folder": _folder_rows,
 }
 """By format (formats.py): the function that reads one such file."""

@@ -26,7 +26,9 @@ class Row:
 
     @property
     def where(self) -> str:
-        return f"{self.file}:{self.id or self.line}"
+        """The place in its file; the file itself where all of it is one record, and it has no line."""
+        place = self.id or self.line
+        return f"{self.file}:{place}" if place else self.file
 
 
 def several(asked: Iterable[Asked | Row]) -> Iterator[Asked | Row]:

@@ -5,6 +5,7 @@ A run that goes on under the same identity ends with the same bits as one that w
 
 import json
 import platform
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from regard import durable
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.files.fingerprint import fingerprints
+from regard.files.read import read_rows
 from regard.recipe import Recipe
 from regard.training.machine import has_bfloat16
 
@@ -42,7 +44,10 @@ def identity(
     files = sorted({*data.train, *(data.valid or ()), *(data.test or ()), *filter(None, [data.titles])})
     return {
         **of_recipe(recipe),
-        **{f"data.{file}": found for file, found in fingerprints(files, base, memo).items()},
+        **{
+            f"data.{file}": found
+            for file, found in fingerprints(files, base, memo, leads_to(recipe, base)).items()
+        },
         **{
             f"vocabulary.{path.relative_to(vocabulary).as_posix()}": durable.sha256(path)
             for path in sorted(vocabulary.rglob("*.json"))
@@ -51,6 +56,22 @@ def identity(
         "torch": torch.__version__,
         "machine": _machine(),
     }
+
+
+def leads_to(recipe: Recipe, base: Path) -> Callable[[str], Iterator[Path]]:
+    """What finds the files that the rows of a data file lead to, such as pictures."""
+    fields = recipe.task.unfitted
+    columns = {
+        role: column for role, column in recipe.columns().items() if role in fields and fields[role].suffixes
+    }
+
+    def found(name: str) -> Iterator[Path]:
+        if not columns:
+            return
+        for row in read_rows([name], columns, fields=fields, encoding=recipe.data.encoding, base=base):
+            yield from (Path(cell) for cell in row.cells.values() if isinstance(cell, str))
+
+    return found
 
 
 def _machine() -> str:

@@ -292,14 +292,14 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
     ):
         return False
     data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
-    memo = Corpus(recipe, base).memo
-    return not any(_has_changed(name, was, base, memo) for name, was in data.items())
+    return not any(_has_changed(name, was, recipe, base) for name, was in data.items())
 
 
-def _has_changed(name: str, was: str, base: Path, memo: Path) -> bool:
+def _has_changed(name: str, was: str, recipe: Recipe, base: Path) -> bool:
     """Data that are gone have not: a finished run does without."""
+    memo = Corpus(recipe, base).memo
     with suppress(DataError):
-        return fingerprints([name], base, memo)[name] != was
+        return fingerprints([name], base, memo, identity.leads_to(recipe, base))[name] != was
     return False
 
 
