@@ -37,10 +37,12 @@ MAY_IMPORT = {
     # what a problem means
     "tasks": "layers.inputs layers.heads layers.retrieval layers.sampled models baselines files text fields"
     " data metrics decode config errors"
-    " init.columns init.guess init.plan init.settings init.seq2seq check.finding check.rows check.labels",
+    " init.columns init.match init.guess init.plan init.settings init.seq2seq"
+    " check.finding check.rows check.labels",
     "training.machine": "",
-    "init.columns": "files",
-    "init.guess": "files",
+    "init.columns": "fields files",
+    "init.match": "init.columns files",
+    "init.guess": "fields files",
     "init.plan": "init.guess training.machine",
     "init.settings": "init.guess init.plan",
     "init.seq2seq": "init.plan init.settings",
@@ -60,7 +62,7 @@ MAY_IMPORT = {
     "api": "text recipe runs interop models layers tasks metrics.resample decode training explain"
     " files data errors",
     "check": "fields recipe runs interop tasks training files text data errors",
-    "init": "fields tasks files errors",
+    "init": "fields tasks recipe training.machine files config errors",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode tasks files explain text config errors __version__",

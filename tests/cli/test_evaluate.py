@@ -41,7 +41,7 @@ def test_files_of_another_format_have_their_own_columns(call: Call, translator: 
         for arguments in (
             ["new.tsv"],
             ["new.zh", "new.en"],
-            ["new.en", "new.zh", "--columns", "source=2, target=1"],
+            ["new.en", "new.zh", "--column", "source=2", "--column", "target = 1"],
         )
     )
     assert table == files == named
@@ -60,7 +60,7 @@ def test_a_table_of_another_format_has_the_columns_of_the_recipe(
     )
     assert tabs == commas == regard.load(translator).evaluate(home / "new.csv").metrics
     swapped = json.loads(
-        call("eval", translator, "new.csv", "--columns", "source=1,target=2", "--json").stdout
+        call("eval", translator, "new.csv", "--column", "source=1", "--column", "target=2", "--json").stdout
     )
     assert swapped["scores"]["loss"] != tabs["loss"]
 
@@ -70,7 +70,12 @@ def test_a_model_folder_needs_files(call: Call, translator: Path, home: Path) ->
     assert result.exit_code == 2
     assert "names no test data; say which: regard eval" in result.stderr
     write_pairs(home / "new.tsv", 3)
-    assert call("eval", translator / "model", "new.tsv", "--columns", "source=2,target=1").exit_code == 0
+    assert (
+        call(
+            "eval", translator / "model", "new.tsv", "--column", "source=2", "--column", "target=1"
+        ).exit_code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,8 +83,8 @@ def test_a_model_folder_needs_files(call: Call, translator: Path, home: Path) ->
     [
         (["beem=1"], "error: decode.beem: unknown; did you mean beam?\n"),
         (["beam=few"], "error: decode.beam: "),
-        (["x.tsv", "--columns", "sorce=2"], "error: columns.sorce: unknown; did you mean source?\n"),
-        (["--columns", "2"], "error: --columns 2: write it as role=column, for example"),
+        (["x.tsv", "--column", "sorce=2"], "error: columns.sorce: unknown; did you mean source?\n"),
+        (["--column", "2"], "error: --column 2: write it as role=column, for example"),
         (["x.tsv"], "error: x.tsv: no such file\n"),
         (["runs/nope"], "error: runs/nope: no such run or file\n"),
         (["nope/x.txt"], "error: nope/x.txt: no such file\n"),

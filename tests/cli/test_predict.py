@@ -210,12 +210,12 @@ def test_a_header_that_contradicts_the_recipe_is_refused(call: Call, translator:
     (home / "new.csv").write_text("source,target\n一,one\n", "utf-8")
     told = call("predict", translator, "--file", "new.csv", "--json").stdout
     assert json.loads(told)["input"] == "一", "of another suffix, a file may name its own columns"
-    told = call("predict", translator, "--file", "new.tsv", "--columns", "source=source", "--json").stdout
+    told = call("predict", translator, "--file", "new.tsv", "--column", "source=source", "--json").stdout
     assert json.loads(told)["input"] == "一"
     assert (
-        "columns.text: unknown" in call("predict", translator, "-f", "new.tsv", "--columns", "text=1").stderr
+        "columns.text: unknown" in call("predict", translator, "-f", "new.tsv", "--column", "text=1").stderr
     )
-    assert "only a file" in call("predict", translator, "--columns", "source=1", input="一").stderr
+    assert "only a file" in call("predict", translator, "--column", "source=1", input="一").stderr
 
 
 def test_a_file_in_another_encoding(call: Call, translator: Path, home: Path) -> None:

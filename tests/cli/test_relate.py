@@ -55,7 +55,7 @@ def test_init_recognises_marked_sentences(call: Call, home: Path) -> None:
     paired(home, 90)
     said = call("init", "train.tsv")
     assert said.exit_code == 0, said.stderr
-    assert "The task is relation." in said.stdout
+    assert "The task is relation: " in said.stdout
     written = (home / "recipe.toml").read_text("utf-8")
     assert 'kind = "relater"' in written
     assert "text = 2" in written
@@ -69,8 +69,8 @@ def test_init_recognises_marked_sentences(call: Call, home: Path) -> None:
     [
         ("relation\tsentence\n", 90, []),
         ("label\ttext\n", 7, []),
-        ("kind\twords\n", 90, ["--label", "kind", "--text", "words"]),
-        ("", 90, ["--label", "1"]),
+        ("kind\twords\n", 90, ["--column", "label=kind", "--column", "text=words"]),
+        ("", 90, ["--column", "label=1"]),
         ("Other\tthis one has no marks\n", 90, []),
     ],
     ids=["header", "few", "columns", "one", "unmarked"],
@@ -80,10 +80,10 @@ def test_marks_tell_relations_from_other_labels(
 ) -> None:
     path = Path(*paired(home, n_rows))
     path.write_text(header + path.read_text("utf-8"), "utf-8")
-    assert "The task is relation." in call("init", "train.tsv", *options).stdout
+    assert "The task is relation: " in call("init", "train.tsv", *options).stdout
     unmarked = path.read_text("utf-8").replace("<e1>", "").replace("</e1>", "").replace("<e2>", "")
     path.write_text(unmarked.replace("</e2>", ""), "utf-8")
-    assert "The task is relation." not in call("init", "train.tsv", "--out", "other.toml", *options).stdout
+    assert "The task is relation: " not in call("init", "train.tsv", "--out", "other.toml", *options).stdout
 
 
 def test_init_recognises_the_official_files(call: Call, home: Path) -> None:

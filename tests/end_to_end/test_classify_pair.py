@@ -11,7 +11,7 @@ import regard
 from end_to_end.test_multilabel import call
 from regard.check.examine import examine
 from regard.errors import DataError, RunError
-from regard.init.detect import sniff
+from regard.init.detect import detect
 from regard.recipe import Recipe
 from served import served
 from tiny import WORDS
@@ -46,7 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("header", ["", "premise\thypothesis\tlabel", "sentence1\tsentence2\tclass"])
 def test_init_recognises_pairs(tmp_path: Path, header: str) -> None:
-    guess = sniff([paired(tmp_path, 90, header=header)])
+    guess = detect([paired(tmp_path, 90, header=header)])
     first, second, label = header.split("\t") if header else (1, 2, 3)
     assert guess.task == "classify_pair"
     assert guess.columns == {"text": first, "second": second, "label": label}
@@ -54,7 +54,7 @@ def test_init_recognises_pairs(tmp_path: Path, header: str) -> None:
 
 def test_init_is_told(tmp_path: Path) -> None:
     file = paired(tmp_path, 90)
-    columns = ("--text", 2, "--second", 1, "--label", 3)
+    columns = [part for one in ("text=2", "second=1", "label=3") for part in ("--column", one)]
     assert call("init", file, *columns, "--out", tmp_path / "recipe.toml").exit_code == 0
     written = tomllib.loads((tmp_path / "recipe.toml").read_text("utf-8"))
     assert written["task"]["kind"] == "classify_pair"

@@ -19,7 +19,7 @@ from regard.cli import app
 from regard.cli.chat import Chat
 from regard.errors import DataError, RunError
 from regard.files.row import Row
-from regard.init.detect import sniff
+from regard.init.detect import detect
 from regard.recipe import Recipe
 from regard.runs.corpus import Corpus
 from served import served
@@ -156,7 +156,7 @@ def test_it_cannot_leave_yet(trained: Trained, tmp_path: Path) -> None:
 def test_its_files_are_recognised(record: Any, columns: Any, tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text((json.dumps(record) + "\n") * 30, "utf-8")
-    guess = sniff([str(path)])
+    guess = detect([str(path)])
     assert (guess.task, guess.columns) == ("dialogue", columns)
     out = tmp_path / "recipe.toml"
     made = CliRunner().invoke(app, ["init", str(path), "--out", str(out)])
@@ -168,7 +168,7 @@ def test_lists_that_are_no_turns_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text('{"tokens": ["a", "b"], "ner": [0, 1]}\n' * 30, "utf-8")
     with pytest.raises(DataError, match="cannot tell the task"):
-        sniff([str(path)])
+        detect([str(path)])
 
 
 def test_a_reply_that_stands_twice_beside_its_context_is_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import regard
 from regard.check.examine import examine
 from regard.cli import app
 from regard.errors import DataError, RunError
-from regard.init.detect import sniff
+from regard.init.detect import detect
 from regard.recipe import Recipe
 from tiny import WORDS
 
@@ -56,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("header", ["", "text\tlabel", "sentence\tlabels"])
 def test_init_recognises_several_labels(tmp_path: Path, separator: str, header: str) -> None:
     path = marked(tmp_path, 200, separator=separator, header=header)
-    assert sniff([path]).task == "multilabel"
+    assert detect([path]).task == "multilabel"
     assert call("init", path, "--out", tmp_path / "recipe.toml").exit_code == 0
     written = tomllib.loads((tmp_path / "recipe.toml").read_text("utf-8"))
     assert (written["task"]["kind"], written["task"]["separator"]) == ("multilabel", separator)
@@ -66,7 +66,7 @@ def test_init_recognises_few_combinations_among_texts_without_labels(tmp_path: P
     cells = ["joy", "", "love", "", "fear", "", "joy", ""] * 12 + ["joy,love", "love,fear", "joy,fear"]
     lines = [f"film {n} of some length\t{cell}" for n, cell in enumerate(cells)]
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + "\n".join(lines) + "\n", "utf-8")
-    assert sniff([str(tmp_path / "train.tsv")]).task == "multilabel"
+    assert detect([str(tmp_path / "train.tsv")]).task == "multilabel"
 
 
 def test_init_leaves_single_labels_alone(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_init_leaves_single_labels_alone(tmp_path: Path) -> None:
         f"film {n} is {'good' if n % 2 else 'bad'}\t{'drama, slow' if n % 2 else 'fun'}" for n in range(90)
     ]
     (tmp_path / "train.tsv").write_text("text\tlabel\n" + "\n".join(lines) + "\n", "utf-8")
-    assert sniff([str(tmp_path / "train.tsv")]).task == "classify"
+    assert detect([str(tmp_path / "train.tsv")]).task == "classify"
 
 
 def test_it_learns_and_is_scored(run: Path) -> None:

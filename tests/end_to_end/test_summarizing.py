@@ -11,7 +11,7 @@ from regard.api.trained import Trained
 from regard.check.examine import examine
 from regard.cli import app
 from regard.errors import DataError, RunError
-from regard.init.detect import sniff
+from regard.init.detect import detect
 from regard.interop.importing import import_folder
 from regard.recipe import Recipe
 from served import served
@@ -88,7 +88,7 @@ def test_its_files_are_recognised(named: bool, tmp_path: Path) -> None:
     header = "id\t" + "\t".join(names) + "\n" if named else ""
     lines = (f"{n}\t{long} {n}\tdraws pictures {n}" for n in range(30))
     (tmp_path / "train.tsv").write_text(header + "\n".join(lines) + "\n", "utf-8")
-    guess = sniff([str(tmp_path / "train.tsv")])
+    guess = detect([str(tmp_path / "train.tsv")])
     assert guess.task == "summarize"
     assert guess.columns == (
         {"document": "article", "summary": "abstract"} if named else {"document": 2, "summary": 3}

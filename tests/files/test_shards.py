@@ -12,7 +12,7 @@ from pyarrow.parquet import write_table
 
 from regard.errors import DataError
 from regard.files.read import read_rows
-from regard.init.detect import sniff
+from regard.init.detect import detect
 from regard.tasks import DialogueConfig, task_rows
 
 PAIRS = [(f"a line {n}", f"eine zeile {n}") for n in range(23)]
@@ -147,7 +147,7 @@ def test_without_pyarrow_it_is_said_what_to_install(parquet: str, monkeypatch: p
 
 def test_both_are_recognised(parquet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    guess = sniff(["pairs.parquet"])
+    guess = detect(["pairs.parquet"])
     assert (guess.task, guess.columns, guess.n_rows) == (
         "translate",
         {"source": "source", "target": "target"},
@@ -155,5 +155,5 @@ def test_both_are_recognised(parquet: str, tmp_path: Path, monkeypatch: pytest.M
     )
     for side, name in enumerate(("en", "de")):
         shard(tmp_path / name, side, 5)
-    guess = sniff(["en/*.txt", "de/*.txt"])
+    guess = detect(["en/*.txt", "de/*.txt"])
     assert (guess.task, guess.train, guess.n_rows) == ("translate", ("en/*.txt", "de/*.txt"), 23)

@@ -14,7 +14,7 @@ from regard.fields.span import answer_places, first_answer
 from regard.files import squad
 from regard.files.columns import Column
 from regard.files.read import read_rows
-from regard.init.detect import sniff
+from regard.init.detect import detect
 from regard.tasks import AnswerConfig, task_rows
 
 CONTEXT = "  The fog lies on the Rhine.\n"
@@ -176,5 +176,5 @@ def test_bad_lists_are_refused_by_their_line(tmp_path: Path, answers: Any, said:
 def test_init_knows_answers_as_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file = listed(tmp_path, ".jsonl", *[{"text": ["the Rhine"], "answer_start": [18]}] * 30)
-    found = sniff([file])
+    found = detect([file])
     assert (found.task, found.columns["answer"]) == ("answer", "answers")

@@ -31,8 +31,10 @@ Overrides = Annotated[
     typer.Argument(metavar="KEY=VALUE", help="Settings that win over the recipe's, such as model.n_heads=8."),
 ]
 Columns = Annotated[
-    str | None,
-    typer.Option("--columns", metavar="ROLE=COLUMN,…", help="What the columns are: source=2,target=1."),
+    list[str] | None,
+    typer.Option(
+        "--column", metavar="ROLE=COLUMN", help="Which column has a role, by name or number; repeatable."
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -55,21 +57,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 _SETTING = re.compile(r"(?:(?:task\.)?decode\.)?([a-z_]+)=(.*)", re.DOTALL)
 
 
-def column(text: str) -> Column:
-    """A column's number, counted from 1, or its name."""
-    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else text
-
-
-def columns(text: str | None) -> dict[str, Column] | None:
-    """`source=2,target=1` as a mapping of role to column."""
-    if text is None:
-        return None
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(role and name for role, _, name in pairs):
-        raise RecipeError(
-            f"--columns {text}: write it as role=column, for example --columns source=2,target=1"
-        )
-    return {role.strip(): column(name.strip()) for role, _, name in pairs}
+def columns(assigned: Iterable[str] | None) -> dict[str, Column]:
+    """Role → column, of `source=2` and `target=English`; a column is a name, or a number counted from 1."""
+    found: dict[str, Column] = {}
+    for text in assigned or ():
+        role, _, name = (part.strip() for part in text.partition("="))
+        if not role or not name:
+            raise RecipeError(f"--column {text}: write it as role=column, for example --column source=2")
+        found[role] = int(name) if re.fullmatch(r"\d{1,9}", name, re.ASCII) else name
+    return found
 
 
 def search_settings(arguments: Iterable[str]) -> dict[str, Any]:

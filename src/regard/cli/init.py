@@ -1,5 +1,4 @@
 import re
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli import console
-from regard.cli.arguments import column
+from regard.cli.arguments import Columns, columns
 from regard.cli.files import free, write
 from regard.errors import DataError, RunError
 from regard.files.row import text_of
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 GAP = 2
 SHOWN = 3
-SAMPLED = 2000
-"""Rows looked at to tell the script."""
 
 
 def init(
@@ -29,30 +26,19 @@ def init(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .conll, .conllu, .semeval, .json of "
-            "SQuAD, each plain or .gz; train, valid and test are told by these words in the names.",
+            help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .parquet, .conll, .conllu, .semeval, "
+            ".json of SQuAD, each plain or .gz, or a folder; train, valid or test in a name says what it "
+            "is for.",
             show_default=False,
         ),
     ],
     task: Annotated[
         str | None,
         typer.Option(
-            help="translate, summarize, dialogue, classify, classify_pair, multilabel, tag, relation, "
-            "answer, language_model or pretrain, where the files do not tell."
+            help="Such as classify or translate, where the files do not tell; an unknown name lists all."
         ),
     ] = None,
-    source: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    second: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    tags: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    document: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    summary: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    context: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    reply: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    question: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
-    answer: Annotated[str | None, typer.Option(metavar="COLUMN", help="Name, or number from 1.")] = None,
+    column: Columns = None,
     encoding: Annotated[str, typer.Option(help="Of the files, such as gb18030.")] = "utf-8",
     out: Annotated[Path, typer.Option(metavar="FILE", help="The recipe to write.")] = Path("recipe.toml"),
 ) -> None:
@@ -60,20 +46,18 @@ def init(
 
     It is sized to the data and to this machine. Nothing is overwritten.
     """
-    from regard.init.detect import sniff
+    from regard.init.detect import detect
+    from regard.init.draft import draft, plan
+    from regard.training.machine import Machine
 
     for file in files:
         if not file.isprintable():
             raise DataError(f"{file!r}: a recipe cannot hold this file name; rename the file")
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
-    given = {"source": source, "target": target, "text": text, "second": second, "label": label, "tags": tags}
-    given |= {"document": document, "summary": summary, "context": context, "reply": reply}
-    given |= {"question": question, "answer": answer}
-    columns = {role: column(name) for role, name in given.items() if name is not None}
-    guess = sniff(files, task=task, columns=columns, encoding=encoding)
+    guess = detect(files, task=task, columns=columns(column), encoding=encoding)
     _show(guess)
-    write(out, _recipe(guess))
+    write(out, draft(plan(guess, Machine.here()), str(free(f"runs/{_name(guess)}"))))
     console.OUT.print()
     console.line(f"wrote {out}; now:", "dim")
     console.line(f"  regard check {out}")
@@ -106,34 +90,6 @@ def _widest(widths: list[int], room: int) -> int:
             return max(1, share)
         room -= width
     return max(widths)
-
-
-def _recipe(guess: "Guess") -> str:
-    """The draft, read back once so that nobody gets a recipe that cannot be read."""
-    import tomllib
-
-    from regard.init.detect import sample_rows
-    from regard.init.draft import draft
-    from regard.init.plan import Plan, script
-    from regard.recipe import Recipe
-    from regard.tasks import TASKS
-    from regard.training.machine import Machine
-
-    task = TASKS[guess.task]
-    scripts = {}
-    if not guess.fields:
-        rows = list(islice(sample_rows(task, guess.train, guess.columns, guess.encoding), SAMPLED))
-        scripts = {role: script([text_of(row.cells[role]) for row in rows]) for role in task.data.texts}
-    plan = Plan(
-        guess,
-        scripts,
-        Machine.here(),
-        bool(scripts) and task.data.by_character(guess, scripts),
-        task.data.together,
-    )
-    text = draft(plan, str(free(f"runs/{_name(guess)}")))
-    Recipe.parse(tomllib.loads(text), "the recipe drafted")
-    return text
 
 
 def _name(guess: "Guess") -> str:

@@ -1,7 +1,7 @@
 """A label: a cell is one of a few short strings."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -16,6 +16,12 @@ from regard.files.lines import UNDECODED
 MOST_LABELS = 10_000
 LONGEST = 1000
 """Characters of a label."""
+USUAL_LENGTH, FEW, MANY = 40, 50, 200
+"""Characters that labels rarely have more of; different ones that a column of them usually has, one a cell or
+several.
+"""
+RECURS = 10
+"""Rows there are, at least, for each different label."""
 
 
 class LabelSettings(FieldSettings):
@@ -34,6 +40,13 @@ class Label(Field):
     names: tuple[str, ...] = ()
     """In the order of their numbers."""
     optional: bool = False
+
+    @classmethod
+    def resembles(cls, cells: Sequence[Any]) -> float:
+        """1 for few, short, recurring strings."""
+        if not all(isinstance(cell, str) for cell in cells):
+            return 0.0
+        return float(are_labels(set(cells), len(cells), FEW))
 
     @classmethod
     def of(cls, settings: LabelSettings) -> Self:
@@ -74,6 +87,11 @@ class Label(Field):
 
     def load(self, folder: Path) -> Self:
         return replace(self, names=tuple(read_names(folder)))
+
+
+def are_labels(names: Collection[str], n_cells: int, most: int) -> bool:
+    """Whether the different parts of so many cells look like names of classes."""
+    return 2 <= len(names) <= max(2, min(most, n_cells // RECURS)) and max(map(len, names)) <= USUAL_LENGTH
 
 
 def refuse_texts(labels: Iterable[str], where: str, role: str) -> None:

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from regard.errors import DataError, did_you_mean, quoted
-from regard.fields.field import Coded, Field, FieldSettings, Width
-from regard.fields.label import Label, read_names, write_names
+from regard.fields.field import Coded, Field, FieldSettings, Suggestion, Width
+from regard.fields.label import MANY, Label, are_labels, read_names, write_names
 from regard.files.formats import text_cell
+
+SEPARATORS = ("|", ";", ",")
+COMBINED = 0.05
+"""Of cells with a label, the share with more than one from which a column is one of several labels."""
 
 
 class LabelsSettings(FieldSettings):
@@ -28,6 +33,21 @@ class Labels(Field):
     names: tuple[str, ...] = ()
     """In the order of their numbers."""
     optional: bool = False
+
+    @classmethod
+    def resembles(cls, cells: Sequence[Any]) -> float:
+        """1 for lists of strings, or strings with something between their parts, that are labels in more than
+        one combination.
+        """
+        return float(_are_combined(cells, ",") if _are_lists(cells) else separator(cells) is not None)
+
+    @classmethod
+    def suggest(cls, cells: Sequence[Any]) -> Suggestion:
+        between = None if _are_lists(cells) else separator(cells)
+        if between is None:
+            return Suggestion()
+        seen = f"it stands in {sum(between in cell for cell in cells):,} of {len(cells):,} cells"
+        return Suggestion({"separator": between}, 1, {"separator": seen})
 
     @classmethod
     def of(cls, settings: LabelsSettings) -> Self:
@@ -71,3 +91,25 @@ class Labels(Field):
 
     def load(self, folder: Path) -> Self:
         return replace(self, names=tuple(read_names(folder)))
+
+
+def separator(cells: Sequence[Any]) -> str | None:
+    """The sign between the labels of a cell, if there is one that makes them labels."""
+    if not all(isinstance(cell, str) for cell in cells):
+        return None
+    return next((between for between in SEPARATORS if _are_combined(cells, between)), None)
+
+
+def _are_lists(cells: Sequence[Any]) -> bool:
+    return bool(cells) and all(
+        isinstance(cell, list) and all(isinstance(part, str) for part in cell) for cell in cells
+    )
+
+
+def _are_combined(cells: Sequence[Any], between: str) -> bool:
+    """Whether few, short and recurring parts stand in more combinations than there are parts."""
+    sets = [Labels(between).split(cell) for cell in cells]
+    names = set(chain.from_iterable(sets))
+    combined = sum(len(labels) > 1 for labels in sets) / max(1, sum(map(bool, sets)))
+    different = len({frozenset(labels) for labels in sets})
+    return combined >= COMBINED and len(names) < different and are_labels(names, len(cells), MANY)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from pydantic import StringConstraints
 
 from regard.fields.field import Coded, Field, FieldSettings, Limits, Width
 from regard.fields.joined import Joined
+from regard.fields.label import Label
 from regard.files.content import File
 from regard.files.formats import text_cell
 from regard.files.lines import stream_lines
@@ -38,6 +40,13 @@ class Text(Field):
     """Whether parts of it are known by their characters: white space at its ends is kept, and notes have the
     `offsets` of all tokens, which take ten times as long.
     """
+
+    @classmethod
+    def resembles(cls, cells: Sequence[Any]) -> float:
+        """The share of strings with a letter in them; 0 for labels."""
+        if not all(isinstance(cell, str) for cell in cells) or Label.resembles(cells):
+            return 0.0
+        return fmean(any(map(str.isalpha, cell)) for cell in cells) if cells else 0.0
 
     @classmethod
     def of(cls, settings: TextSettings) -> Self:

@@ -51,12 +51,17 @@ def unclassified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator
         raise DataError(f"{name}: holds no files of this kind ({', '.join(sorted(suffixes))})")
 
 
-def files(folder: Path, suffixes: Collection[str]) -> Iterator[str]:
-    """The paths of all files below a folder, from there, in the order of their names; links are followed."""
+def files(folder: Path, suffixes: Collection[str] | None = None) -> Iterator[str]:
+    """The paths of all files below a folder, from there, in the order of their names; links are followed.
+
+    Without suffixes, all but hidden ones.
+    """
     yield from _files(folder, "", suffixes, frozenset())
 
 
-def _files(folder: Path, inner: str, suffixes: Collection[str], above: frozenset[str]) -> Iterator[str]:
+def _files(
+    folder: Path, inner: str, suffixes: Collection[str] | None, above: frozenset[str]
+) -> Iterator[str]:
     try:
         here = os.path.realpath(folder)
         if here in above:
@@ -69,5 +74,5 @@ def _files(folder: Path, inner: str, suffixes: Collection[str], above: frozenset
             continue
         if entry.is_dir():
             yield from _files(Path(entry.path), f"{inner}{entry.name}/", suffixes, above | {here})
-        elif os.path.splitext(entry.name)[1].lower() in suffixes:
+        elif suffixes is None or os.path.splitext(entry.name)[1].lower() in suffixes:
             yield inner + entry.name

@@ -24,12 +24,20 @@ from regard.files.arrays import arrays, cell_of, moments, names_of, refuse_unequ
 from regard.files.columns import Column, cell_places, column_name, named_like
 from regard.files.documents import By, documents
 from regard.files.folder import classified, unclassified
+from regard.files.folder import files as files_below
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects, text_cell
 from regard.files.interactions import Grouping, Histories, Interaction, group
 from regard.files.lines import Refuse, expand, lines, refuse_at_once, resolve
 from regard.files.measurements import Measured, Stretch, is_word, stretches
 from regard.files.row import Row
 from regard.files.ts import arff_records, ts_records
+
+Record = Mapping[Any, object]
+"""The raw cells of one record, by name or by number from 1."""
+Labelled = Callable[[str, Iterator[str], Refuse], Iterator[tuple[int, Stretch, str | None]]]
+"""The series of a file, each with its line and its label."""
+SERIES = "series"
+"""The role that tables of measurements fill."""
 
 
 class Cells(Protocol):
@@ -182,7 +190,7 @@ def read_rows(
 
 def _file_rows(file: str, reading: "Reading") -> Iterator[Row]:
     row: Row | None = None
-    for row in READERS[file_format(file)](file, reading):
+    for row in reader(file).rows(file, reading):
         yield row
     if row is None:
         nothing = "questions" if file_format(file) == "squad" else "records, only a header or blank lines"
@@ -423,11 +431,7 @@ def _measured_objects(
     yield from _measured_rows(file, table, reading, names)
 
 
-def _labelled_rows(
-    records: Callable[[str, Iterator[str], Refuse], Iterator[tuple[int, Stretch, str | None]]],
-    file: str,
-    reading: Reading,
-) -> Iterator[Row]:
+def _labelled_rows(records: Labelled, file: str, reading: Reading) -> Iterator[Row]:
     """A series and its label: the formats of the UCR and UEA archives."""
     for role, column in reading.columns.items():
         if role not in (SERIES, "label"):
@@ -547,24 +551,96 @@ def _question_rows(file: str, reading: Reading) -> Iterator[Row]:
             yield Row(cells, file, number, name)
 
 
-SERIES = "series"
-"""The role that tables of measurements fill."""
-Reader = Callable[[str, Reading], Iterator[Row]]
+def _numbered(file: str, reading: Reading) -> Iterator[Record]:
+    for _, cells in file_cells(file, reading.lines(file)):
+        yield {number: cell.strip() for number, cell in enumerate(cells, 1)}
+
+
+def _objects(file: str, reading: Reading) -> Iterator[Record]:
+    return (record for _, record in file_objects(file, reading.lines(file)))
+
+
+def _parquet_objects(file: str, reading: Reading) -> Iterator[Record]:
+    found = parquet.objects(file, reading.base, lambda names: {name: name for name in names})
+    return (record for _, record in found)
+
+
+def _labelled_objects(records: Labelled, file: str, reading: Reading) -> Iterator[Record]:
+    for _, series, label in records(file, reading.lines(file), reading.refuse):
+        yield {SERIES: series} if label is None else {SERIES: series, "label": label}
+
+
+def _array_objects(file: str, reading: Reading) -> Iterator[Record]:
+    found = arrays(file, reading.base)
+    for number in range(min(map(len, found.values()))):
+        yield {name: cell_of(array[number]) for name, array in found.items()}
+
+
+def _folder_objects(file: str, reading: Reading) -> Iterator[Record]:
+    """Every file that is not hidden, and the folder it is in."""
+    for path in files_below(resolve(file, reading.base)):
+        label, _, rest = path.partition("/")
+        yield {"file": path, "label": label} if rest else {"file": path}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How files of one format are read."""
+
+    rows: Callable[[str, Reading], Iterator[Row]]
+    """The rows of one file, with a cell for every wanted role."""
+    records: Callable[[str, Reading], Iterator[Record]] | None = None
+    """Everything one file holds, as `regard init` looks at it before any role is known; None where the format
+    itself says which task it is for. Where columns are numbers, the first record may be a header.
+    """
+    names_roles: bool = False
+    """Whether the format itself says which of these columns has which role, so that no recipe has to."""
+    looks_like: Callable[[Iterator[str]], bool] | None = None
+    """Whether the lines of a file that is called otherwise are in this format."""
+    like: str = ""
+    """What such files look like, and how their names end."""
+
+
+def _labelled(records: Labelled) -> Reader:
+    return Reader(partial(_labelled_rows, records), partial(_labelled_objects, records), names_roles=True)
+
+
 READERS: dict[str, Reader] = {
-    "text": _text_rows,
-    "tsv": _table_rows,
-    "csv": _table_rows,
-    "dat": _table_rows,
-    "jsonl": _json_rows,
-    "parquet": _parquet_rows,
-    "conll": _sentence_rows,
-    "semeval": _relation_rows,
-    "squad": _question_rows,
-    "ts": partial(_labelled_rows, ts_records),
-    "arff": partial(_labelled_rows, arff_records),
-    "npy": _array_rows,
-    "npz": _array_rows,
-    "idx": _array_rows,
-    "folder": _folder_rows,
+    "text": Reader(_text_rows, _numbered),
+    "tsv": Reader(_table_rows, _numbered),
+    "csv": Reader(_table_rows, _numbered),
+    "dat": Reader(_table_rows, _numbered),
+    "jsonl": Reader(_json_rows, _objects),
+    "parquet": Reader(_parquet_rows, _parquet_objects),
+    "conll": Reader(
+        _sentence_rows,
+        looks_like=conll.looks_like,
+        like="CoNLL, a word and its tag a line; give it a name that ends in .conll",
+    ),
+    "semeval": Reader(
+        _relation_rows,
+        looks_like=semeval.looks_like,
+        like="SemEval-2010 task 8, a numbered sentence and its relation; give it a name that ends in "
+        f"{semeval.SUFFIX}",
+    ),
+    "squad": Reader(_question_rows),
+    "ts": Reader(
+        partial(_labelled_rows, ts_records), partial(_labelled_objects, ts_records), names_roles=True
+    ),
+    "arff": Reader(
+        partial(_labelled_rows, arff_records), partial(_labelled_objects, arff_records), names_roles=True
+    ),
+    "npy": Reader(_array_rows, _array_objects),
+    "npz": Reader(_array_rows, _array_objects),
+    "idx": Reader(_array_rows, _array_objects, names_roles=True),
+    "folder": Reader(_folder_rows, _folder_objects, names_roles=True),
 }
-"""By format (formats.py): the function that reads one such file."""
+"""By format (formats.py)."""
+
+
+def reader(file: str) -> Reader:
+    """The reader of such a file; DataError if there is none."""
+    format_ = file_format(file)
+    if format_ not in READERS:
+        raise DataError(f"{file}: a {format_} cannot be read as data; give files")
+    return READERS[format_]

@@ -64,4 +64,6 @@ def _unquoted(text: str) -> str:
 def looks_like(text: Iterator[str]) -> bool:
     """Whether lines of another name are such a file."""
     filled = [line for line in islice(text, LOOKED_AT) if line.strip()]
-    return bool(filled) and _NUMBER.match(filled[0]) is not None and "<e1>" in filled[0]
+    if len(filled) < 2 or "<e1>" not in filled[0]:
+        return False
+    return _NUMBER.match(filled[0]) is not None and _NUMBER.match(filled[1]) is None

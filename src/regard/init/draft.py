@@ -1,91 +1,142 @@
-"""The text of a recipe, section by section: a setting, its value, what it means."""
+"""The first recipe for somebody's files: what was decided, each with the reason for it."""
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
 
 from rich.cells import cell_len
 
+from regard.config import Config
+from regard.files.row import text_of
 from regard.init.guess import Guess
-from regard.init.plan import Plan
+from regard.init.plan import Plan, script
 from regard.init.settings import Pace, Setting
 from regard.init.toml import toml
+from regard.recipe import Recipe
 from regard.tasks import TASKS
+from regard.training.machine import Machine
 
 COMMENT_COLUMN = 32
+HEAD = (
+    "# Written by `regard init`: what your files and this machine decide; docs/recipe.md has every setting."
+)
+
+Sections = Mapping[str, Sequence[Setting]]
+
+
+def plan(guess: Guess, machine: Machine) -> Plan:
+    """What the data and the machine decide."""
+    data = TASKS[guess.task].data
+    scripts = {role: script([text_of(row.cells[role]) for row in guess.sample]) for role in guess.lengths}
+    by_character = bool(scripts) and data.by_character(guess, scripts)
+    return Plan(guess, scripts, machine, by_character, data.together)
 
 
 def draft(plan: Plan, run: str) -> str:
-    """The text of a recipe."""
+    """The text of a recipe, which has been read back once, so that nobody gets one that cannot be read."""
     data = TASKS[plan.guess.task].data
-    own = data.sections(plan)
-    sections = {
-        "": _run(run),
-        **{name: settings for name, settings in own.items() if name.startswith(("task", "fields"))},
-        "data": _data(plan.guess, data.held_out),
-        **{name: settings for name, settings in own.items() if name.startswith("model")},
+    proposed = data.sections(plan)
+    sections: Sections = {
+        "": [Setting("run", run, "the folder for everything about this run")],
+        **{name: settings for name, settings in proposed.items() if name.startswith("task")},
+        **_fields(plan.guess),
+        "data": _data(plan.guess),
+        **{name: settings for name, settings in proposed.items() if name.startswith("model")},
         "train": _train(plan, data.pace(plan)),
     }
-    head = "# Written by `regard init`; every setting may be changed. Without a line, its default holds."
-    return "\n".join([head, *_lines(sections), ""])
+    recipe = _parsed(sections)
+    sections = _decided(sections, recipe)
+    text = "\n".join([HEAD, *_lines(sections, recipe, _missing(plan.guess, data.held_out)), ""])
+    assert Recipe.parse(tomllib.loads(text)) == recipe, "what was left out changed something"
+    return text
 
 
-def _lines(sections: Mapping[str, Sequence[Setting]]) -> Iterator[str]:
+def _parsed(sections: Sections) -> Recipe:
+    given: dict[str, Any] = {}
+    for name, settings in sections.items():
+        table = reduce(lambda outer, part: outer.setdefault(part, {}), filter(None, name.split(".")), given)
+        table |= {setting.name: setting.value for setting in settings}
+    return Recipe.parse(given, "the recipe drafted")
+
+
+def _decided(sections: Sections, recipe: Recipe) -> Sections:
+    """Without the settings that have no reason and would be as they are anyway."""
+    for name, settings in sections.items():
+        for setting in settings:
+            rest = {**sections, name: [one for one in sections[name] if one != setting]}
+            if not setting.reason and setting.name != "kind" and _parsed(rest) == recipe:
+                sections = rest
+    return {name: settings for name, settings in sections.items() if settings}
+
+
+def _lines(sections: Sections, recipe: Recipe, missing: Mapping[str, str]) -> Iterator[str]:
     for name, settings in sections.items():
         if name:
             yield from ("", f"[{name}]")
-        for key, value, comment in settings:
-            setting = f"{key} = {toml(value)}"
-            yield f"{setting}{' ' * max(2, COMMENT_COLUMN - cell_len(setting))}# {comment}"
+        for setting in settings:
+            line = f"{setting.name} = {toml(setting.value)}"
+            comment = setting.reason or _description(recipe, name, setting.name)
+            yield f"{line}{' ' * max(2, COMMENT_COLUMN - cell_len(line))}# {comment}" if comment else line
+        if name == "data":
+            yield from (f"# no {split} data: {remark}" for split, remark in missing.items())
 
 
-def _run(run: str) -> list[Setting]:
-    return [
-        ("run", run, "the folder for everything about this run"),
-        ("seed", 1, "same seed, same data, same machine: same model"),
-    ]
+def _description(recipe: Recipe, section: str, name: str) -> str:
+    """What the setting's own class says about it."""
+    owner: Any = recipe
+    for part in filter(None, section.split(".")):
+        owner = recipe.task.fields if part == "fields" else _part(owner, part)  # type: ignore[union-attr]
+    return (type(owner).model_fields[name].description or "") if isinstance(owner, Config) else ""
 
 
-def _data(guess: Guess, held_out: str) -> list[Setting]:
+def _part(owner: Any, name: str) -> Any:
+    return owner[name] if isinstance(owner, Mapping) else getattr(owner, name)
+
+
+def _fields(guess: Guess) -> Sections:
+    """A table for every input that is no text."""
+    return {
+        f"fields.{role}": [
+            *([Setting("kind", kind)] if kind != role else []),
+            *(
+                Setting(name, value, guess.suggestions[role].reasons.get(name, ""))
+                for name, value in guess.suggestions[role].settings.items()
+            ),
+        ]
+        for role, kind in guess.kinds.items()
+    }
+
+
+def _data(guess: Guess) -> list[Setting]:
     columns = {role: column for role, column in guess.columns.items() if column is not None}
     return [
-        (
-            "train",
-            list(guess.train),
-            f"{guess.n_rows:,} {guess.counted}; paths start from the current folder",
-        ),
-        ("valid", list(guess.valid), "decides which checkpoint is kept")
-        if guess.valid
-        else ("# valid", [], f"none given: {held_out}"),
-        ("test", list(guess.test), "scored once, at the end")
-        if guess.test
-        else ("# test", [], "scored at the end"),
-        *([("columns", columns, "by name, or by number from 1")] if columns else []),
-        ("encoding", guess.encoding, "of all files"),
+        Setting("train", list(guess.train), f"{guess.amount}; paths start from the current folder"),
+        *([Setting("valid", list(guess.valid), "decides which checkpoint is kept")] if guess.valid else []),
+        *([Setting("test", list(guess.test), "scored once, at the end")] if guess.test else []),
+        *([Setting("columns", columns, "by name, or by number from 1")] if columns else []),
+        Setting("encoding", guess.encoding),
     ]
+
+
+def _missing(guess: Guess, held_out: str) -> dict[str, str]:
+    missing = {"valid": held_out, "test": "the score on validation data will be the only one"}
+    return {split: remark for split, remark in missing.items() if not getattr(guess, split)}
 
 
 def _train(plan: Plan, pace: Pace) -> list[Setting]:
     steps = plan.steps_an_epoch
-    split = (
-        [("accumulate", plan.accumulate, "parts of a batch, to fit the memory")]
-        if plan.accumulate > 1
-        else []
-    )
+    tokens = f"about {max(1, round(plan.pieces_a_row)):,} a row; at most what leaves fifty steps an epoch"
+    minutes = 240 if plan.machine.gpu else 120
     return [
-        ("max_epochs", pace.epochs, "times through the data at most"),
-        (
-            "max_minutes",
-            240 if plan.machine.gpu else 120,
-            "stops here at the latest; the best so far is kept",
-        ),
-        ("patience", pace.patience, "validations without a better score before it stops"),
-        ("eval_every", max(100, min(2000, steps)), f"steps between validations; an epoch is about {steps:,}"),
-        ("batch_tokens", plan.batch_tokens, "pieces a batch: rows × longest side"),
-        *split,
-        ("optimizer", pace.optimizer, "adam, adamw or muon"),
-        ("lr", float(f"{pace.lr:.1g}"), "the highest learning rate"),
-        ("warmup", min(pace.warmup, max(1, pace.epochs * steps // 5)), "steps until it is reached"),
-        ("schedule", "inverse_sqrt", "how it falls from there; or paper, cosine, linear, constant"),
-        ("clip_norm", 1.0, "longest gradient"),
-        ("average", pace.average, "also tries the average of the last checkpoints"),
-        ("device", "auto", "the GPU if there is one; or cpu, cuda, mps"),
+        Setting("max_epochs", pace.epochs, f"for {plan.guess.amount}"),
+        Setting("max_minutes", minutes, f"with {'a GPU' if plan.machine.gpu else 'no GPU'}"),
+        Setting("patience", pace.patience),
+        Setting("eval_every", max(100, min(2000, steps)), f"steps; an epoch is about {steps:,}"),
+        Setting("batch_tokens", plan.batch_tokens, tokens),
+        Setting("accumulate", plan.accumulate),
+        Setting("optimizer", pace.optimizer),
+        Setting("lr", float(f"{pace.lr:.1g}")),
+        Setting("warmup", min(pace.warmup, max(1, pace.epochs * steps // 5))),
+        Setting("average", pace.average),
     ]

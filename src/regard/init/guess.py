@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from regard.fields.field import Suggestion
 from regard.files.columns import Column
 from regard.files.formats import file_format
 from regard.files.row import Row
@@ -23,17 +24,23 @@ class Guess:
     lengths: dict[str, tuple[int, int]]
     """Role → mean and 95th percentile, in characters."""
     reasons: tuple[str, ...]
+    reason: str = ""
+    """What makes it this task."""
     encoding: str = "utf-8"
     """Of all files."""
-    fields: dict[str, dict[str, object]] = field(default_factory=dict)
-    """Settings of inputs that are no texts, by role."""
-    size: int = 0
-    """Units that an example of such an input has."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Role → kind of data, of inputs that are no texts."""
+    suggestions: dict[str, Suggestion] = field(default_factory=dict)
+    """What the fields of these say."""
 
     @property
     def counted(self) -> str:
         """What a user calls the rows."""
         return "lines" if file_format(self.train[0]) == "text" else "rows"
+
+    @property
+    def amount(self) -> str:
+        return f"{self.n_rows:,} {self.counted}"
 
     @property
     def n_characters(self) -> int:

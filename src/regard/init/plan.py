@@ -49,7 +49,7 @@ class Plan:
     def pieces_a_row(self) -> float:
         """Those that a row takes up in a batch: of the longest side, padding and all."""
         if not self.scripts:
-            return self.guess.size
+            return max(suggestion.size for suggestion in self.guess.suggestions.values())
         sides = [self._pieces(role) for role in self.scripts]
         means = [mean for mean, _ in sides]
         if self.together:
@@ -68,6 +68,11 @@ class Plan:
         """Pieces that twice what all but few rows have, all their texts together, fit into."""
         longest = sum(self.guess.lengths[role][1] / PIECE[script] for role, script in self.scripts.items())
         return max(128, 1 << math.ceil(math.log2(2 * longest + 1)))
+
+    @property
+    def room_reason(self) -> str:
+        tail = max(self.guess.lengths[role][1] for role in self.scripts)
+        return f"room for twice what 95 % need, of at most {tail:,} characters"
 
     @property
     def preset(self) -> str:

@@ -27,14 +27,25 @@ def max_length(plan: Plan, spare: int) -> int:
     return max(128, 1 << math.ceil(math.log2(spare * longest + 1)))
 
 
-def transformer(plan: Plan, others: str = "rnn_seq2seq") -> list[Setting]:
+def limit(plan: Plan, tokens: int) -> Setting:
+    """The setting that bounds a side."""
+    role = max(plan.scripts, key=lambda role: plan.guess.lengths[role][1])
+    tail = plan.guess.lengths[role][1]
+    return Setting("max_length", tokens, f"95 % of the {role} cells have at most {tail:,} characters")
+
+
+def bleu(script: Script) -> Setting:
+    return Setting("bleu_tokenize", BLEU[script], f"how sacrebleu splits {script} text into words")
+
+
+def transformer(plan: Plan) -> list[Setting]:
     dropout = 0.1 if plan.guess.n_rows >= 1_000_000 else 0.3 if plan.preset == "tiny" else 0.2
+    amount = plan.guess.amount
     return [
-        ("kind", "transformer", f"or {others}"),
-        ("preset", plan.preset, f"{SIZES[plan.preset][1]}; of tiny, small, base, big"),
-        ("dropout", dropout, "more for less data"),
-        ("norm", "pre", "learns faster and more safely; post is the paper's"),
-        ("position", "sinusoidal", "or learned, rotary, relative, alibi"),
+        Setting("kind", "transformer"),
+        Setting("preset", plan.preset, f"{SIZES[plan.preset][1]}, for {amount}"),
+        Setting("dropout", dropout, f"for {amount}"),
+        Setting("norm", "pre", "learns faster and more safely than the paper's post"),
     ]
 
 

@@ -1,13 +1,20 @@
-"""Settings of a first recipe that several kinds of task share."""
+"""Settings of a first recipe that several tasks share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard.init.guess import Guess
 from regard.init.plan import Plan, Script
 
-Setting = tuple[str, object, str]
-"""A name, its value, what it means."""
+
+class Setting(NamedTuple):
+    """What `init` decides; a recipe does not repeat what would be so anyway."""
+
+    name: str
+    value: object
+    reason: str = ""
+    """What it was decided by; without one, the setting is explained by its own description."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +31,8 @@ class Pace:
 
 def tokenizer(plan: Plan) -> list[Setting]:
     return [
-        ("kind", "bpe", "pieces learnt from your text; or unigram, wordpiece, char, word"),
-        ("vocab_size", plan.vocab_size, "pieces at most"),
-        ("lowercase", False, "true makes A and a the same"),
-        ("min_frequency", 2, "what occurs less often is spelt in smaller pieces"),
+        Setting("kind", "bpe"),
+        Setting("vocab_size", plan.vocab_size, f"tokens at most, for {plan.guess.amount}"),
     ]
 
 
@@ -37,25 +42,19 @@ def without_spaces(guess: Guess, scripts: Mapping[str, Script]) -> bool:
 
 
 def bordered_tokenizer(plan: Plan) -> list[Setting]:
-    """Where parts of a text are marked or looked for, no piece may cross their borders.
+    """Where parts of a text are marked or looked for, no token may cross their borders.
 
     Between words that have no spaces, every character has to be one.
     """
     if not without_spaces(plan.guess, plan.scripts):
         return tokenizer(plan)
-    return [
-        ("kind", "char", "every character; or bpe, unigram, wordpiece, word"),
-        ("vocab_size", 8000, "pieces at most"),
-        ("min_frequency", 2, "what occurs less often is unknown"),
-    ]
+    script = list(plan.scripts.values())[-1]
+    return [Setting("kind", "char", f"{script} has no spaces between words"), Setting("vocab_size", 8000)]
 
 
-def encoder(d_hidden: int, dropout: float, others: str = "transformer, words") -> list[Setting]:
+def encoder(d_hidden: int, dropout: float) -> list[Setting]:
     return [
-        ("kind", "rnn", f"or {others}; to begin with a trained BERT instead: docs/finetune.md"),
-        ("cell", "lstm", "or gru, rnn"),
-        ("d_embed", 128, "width of a piece"),
-        ("d_hidden", d_hidden, "width of a state, both directions together"),
-        ("n_layers", 1, "stacked"),
-        ("dropout", dropout, "more for less data"),
+        Setting("kind", "rnn", "to begin with a trained BERT instead: docs/finetune.md"),
+        Setting("d_hidden", d_hidden),
+        Setting("dropout", dropout),
     ]

@@ -16,13 +16,25 @@ from regard.fields.windows import BETWEEN, tokens_at
 from regard.files import squad
 from regard.files.columns import Column
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked, longest_text, texts
+from regard.init.columns import Columns, Picked, Table, longest_text, texts
+from regard.init.match import Fit
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks.task_data import Lengths, TaskData
 
 FAR_LONGER = 2
 """Times that a context is longer than what answers from it, on average."""
+
+
+def _columns(table: Table) -> dict[Column, Sequence[str]]:
+    """The columns of texts, and those of SQuAD's answers as the first of each."""
+    lists = {column: cells for column, cells in table.cells.items() if all(map(squad.has_lists, cells))}
+    return {**table.texts, **{column: [_first(cell) for cell in cells] for column, cells in lists.items()}}
+
+
+def _first(answers: Mapping[str, Any]) -> str:
+    found = answers["text"]
+    return str(found[0]) if isinstance(found, list) and found else ""
 
 
 def _roles(columns: Columns) -> tuple[Column, Column, Column] | None:
@@ -46,33 +58,35 @@ def _answers(contexts: Sequence[str], said: Sequence[str]) -> bool:
     return in_words and sizes[0] > FAR_LONGER * sizes[1]
 
 
-def _looks_like(columns: Columns) -> bool:
-    return _roles(columns) is not None
-
-
-def _pick(role: str, rest: Columns) -> Picked:
+def _pick(role: str, rest: Table) -> Picked:
     """The answer is looked for first, so that all columns are there then."""
-    found = _roles(rest)
+    found = _roles(_columns(rest))
     if found is not None:
         reasons = ("it is none of the others", "it holds all answers", "all of it stands in another column")
         at = squad.ROLES.index(role)
         return found[at], reasons[at]
-    return longest_text(rest) if role == "context" else (None, "")
+    return longest_text(rest.texts) if role == "context" else (None, "")
+
+
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    columns = _columns(table)
+    context, answer = (columns.get(roles[role] or 0, ()) for role in ("context", "answer"))
+    if len(context) == len(answer) and _answers(context, answer):
+        return 0.8, "questions, and answers that all stand in their contexts"
+    return 0.0, ""
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return {
         "task": [
-            ("kind", "answer", "the part of a context that answers a question"),
-            ("max_length", 384, "pieces read at once; longer contexts are read in overlapping windows"),
-            ("max_answer", 30, "pieces of an answer at most"),
+            Setting("kind", "answer", plan.guess.reason),
         ],
         "task.tokenizer": bordered_tokenizer(plan),
         "model": [
-            ("kind", "answerer", "an encoder, and where answers begin and end"),
-            ("dropout", 0.3, "more for less data"),
+            Setting("kind", "answerer"),
+            Setting("dropout", 0.3),
         ],
-        "model.encoder": encoder(d_hidden=256, dropout=0.3, others="transformer"),
+        "model.encoder": encoder(d_hidden=256, dropout=0.3),
     }
 
 
@@ -158,9 +172,8 @@ def _too_long(split: str) -> tuple[Severity, str]:
 ANSWER = TaskData(
     roles=squad.ROLES,
     texts=("question", "context"),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task answer --question COLUMN --context COLUMN --answer COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=_pace,
     examine=_examine,

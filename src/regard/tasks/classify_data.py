@@ -1,7 +1,9 @@
 """classify: a column of text, and a column of labels."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from regard.check.finding import Finding, Severity, about
@@ -9,8 +11,12 @@ from regard.check.labels import counts, is_labelled, rare, unlabelled, unseen
 from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.errors import quoted
 from regard.fields import FIELDS
+from regard.fields.label import Label
+from regard.fields.text import Text
+from regard.files.columns import Column
 from regard.files.row import Row, text_of
-from regard.init.columns import Columns, Picked, labels, longest_text, texts
+from regard.init.columns import Picked, Table, longest_text, only_label
+from regard.init.match import Fit, Given, Match, Missing, find_roles
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, encoder, tokenizer
 from regard.models.encoders import ENCODERS
@@ -20,62 +26,78 @@ LOPSIDED = 10
 """Times that the commonest label outnumbers the rarest before it is worth a word."""
 
 
-def _looks_like(columns: Columns) -> bool:
-    return bool(texts(columns) and labels(columns))
+@dataclass(frozen=True)
+class LabelledData(TaskData):
+    """Data of a task whose input may be of any kind: its role is then called after the kind."""
+
+    @property
+    def possible_roles(self) -> frozenset[str]:
+        return frozenset(self.roles) | {kind for kind, field in FIELDS.items() if field.reads}
+
+    def recognise(self, table: Table, given: Given) -> Match | Missing:
+        kind = _kind_of_input(table, given)
+        if kind is None:
+            return super().recognise(table, given)
+        found = find_roles(
+            table, (kind, "label"), (), self.may_lack, partial(_pick_of, kind, self.pick), given
+        )
+        if isinstance(found, Missing):
+            return found
+        roles, reasons, n_named = found
+        score, why = self.fit(table, roles)
+        why = why.replace("texts", f"{kind}s", 1)
+        return Match(roles, n_named + score, why, tuple(reasons), {kind: kind})
 
 
-def _pick(role: str, rest: Columns) -> Picked:
-    if role == "text":
-        return longest_text(rest)
-    found = labels(rest)
-    if len(found) == 1:
-        return found[0], f"it holds only {len(set(rest[found[0]]))} different short values"
-    return None, ""
+def _kind_of_input(table: Table, given: Given) -> str | None:
+    """The kind of data that some column is of, if it is no text: as given, or by its cells."""
+    kinds = {kind: field for kind, field in FIELDS.items() if field.reads not in ("", Text.reads)}
+    if named := next((kind for kind in kinds if kind in given), None):
+        return named
+    if "text" in given:
+        return None
+    alike = {
+        kind: max(map(field.resembles, table.cells.values()), default=0) for kind, field in kinds.items()
+    }
+    best = max(alike, key=lambda kind: alike[kind], default=None)
+    return best if best is not None and alike[best] > 0.5 else None
+
+
+def _pick_of(kind: str, pick: Callable[[str, Table], Picked], role: str, rest: Table) -> Picked:
+    """The column that looks most like this kind of data; a label as among texts."""
+    if role != kind:
+        return pick(role, rest)
+    alike = {column: FIELDS[kind].resembles(cells) for column, cells in rest.cells.items()}
+    best = max(alike, key=lambda column: alike[column])
+    return (best, f"{alike[best]:.0%} of its cells look like one") if alike[best] > 0.5 else (None, "")
+
+
+def _pick(role: str, rest: Table) -> Picked:
+    return longest_text(rest.texts) if role == "text" else only_label(rest)
+
+
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    label = table.texts.get(roles["label"] or 0, ())
+    why = f"texts with {len(set(label)):,} different labels"
+    return (0.5, why) if Label.resembles(label) else (0.2, why)
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    if plan.guess.fields:
-        return _other_sections(plan)
-    return sections(plan, "classify", "one label per text")
+    return sections(plan, "classify")
 
 
-def _other_sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    """Settings for an input that is no text: its own, and an encoder that reads it."""
-    ((role, settings),) = plan.guess.fields.items()
-    field = FIELDS[role].settings.model_fields
-    encoder = next(kind for kind, encoder in ENCODERS.items() if encoder.reads == FIELDS[role].reads)
+def sections(plan: Plan, kind: str, *others: Setting) -> Mapping[str, list[Setting]]:
+    """Those of tasks that label an input, with others beside them."""
+    task = [Setting("kind", kind, plan.guess.reason), *others]
+    model = [Setting("kind", "classifier"), Setting("pooling", "attention"), Setting("dropout", 0.3)]
+    if plan.guess.kinds:
+        (read,) = {FIELDS[one].reads for one in plan.guess.kinds.values()}
+        encoding = next(name for name, encoder in ENCODERS.items() if encoder.reads == read)
+        return {"task": task, "model": model, "model.encoder": [Setting("kind", encoding, f"reads {read}")]}
     return {
-        "task": [
-            ("kind", "classify", f"one label per {role}"),
-            ("label_smoothing", 0.0, "above 0 keeps the model from being too sure"),
-        ],
-        f"fields.{role}": [
-            (name, value, field[name].description or "as in your data") for name, value in settings.items()
-        ],
-        "model": [
-            ("kind", "classifier", "an encoder, pooled to one vector"),
-            ("pooling", "attention", "its weights can be looked at; or mean, first"),
-            ("dropout", 0.3, "more for less data"),
-        ],
-        "model.encoder": [("kind", encoder, f"reads {FIELDS[role].reads}")],
-    }
-
-
-def sections(plan: Plan, kind: str, means: str, *others: Setting) -> Mapping[str, list[Setting]]:
-    """Of whatever labels texts, with these settings of its own."""
-    return {
-        "task": [
-            ("kind", kind, means),
-            *others,
-            ("max_length", plan.room, "pieces; longer texts are cut"),
-            ("label_smoothing", 0.0, "above 0 keeps the model from being too sure"),
-        ],
+        "task": [*task, Setting("max_length", plan.room, plan.room_reason)],
         "task.tokenizer": tokenizer(plan),
-        "model": [
-            ("kind", "classifier", "an encoder, pooled to one vector"),
-            ("pooling", "attention", "its weights can be looked at; or mean, first"),
-            ("dropout", 0.3, "more for less data"),
-        ],
+        "model": model,
         "model.encoder": encoder(d_hidden=128, dropout=0.3),
     }
 
@@ -135,12 +157,11 @@ def too_long(split: str) -> tuple[Severity, str]:
     return "warning", "of which the rest is not read"
 
 
-CLASSIFY = TaskData(
+CLASSIFY = LabelledData(
     roles=("text", "label"),
     texts=("text",),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task classify --text COLUMN --label COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=pace,
     examine=_examine,

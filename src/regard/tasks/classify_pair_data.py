@@ -7,8 +7,12 @@ from typing import Any
 from regard.check.finding import Finding
 from regard.check.labels import counts, is_labelled
 from regard.check.rows import Splits
+from regard.fields.label import Label
+from regard.fields.text import Text
+from regard.files.columns import Column
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked, labels, texts
+from regard.init.columns import Picked, Table, only_label, texts
+from regard.init.match import Fit
 from regard.init.plan import Plan
 from regard.init.settings import Setting
 from regard.tasks.classify_data import examine, pace, sections, too_long
@@ -19,24 +23,29 @@ ALIKE = 2
 """Times that one text of a pair may be as long as the other, in the mean."""
 
 
-def _looks_like(columns: Columns) -> bool:
-    """Two texts of about the same length: a text beside a name is no pair."""
-    lengths = sorted(fmean(map(len, columns[column])) for column in texts(columns))
-    return len(lengths) == 2 and ALIKE * lengths[0] > lengths[1] and len(labels(columns)) == 1
-
-
-def _pick(role: str, rest: Columns) -> Picked:
+def _pick(role: str, rest: Table) -> Picked:
     if role == "label":
-        found = labels(rest)
-        return (found[0], "it holds few different short values") if len(found) == 1 else (None, "")
-    said = texts(rest)
-    if role == "second" and len(said) == 2:
-        return said[1], "it is the later of two columns of text"
-    return (said[0], "it holds the other text") if len(said) == 1 else (None, "")
+        return only_label(rest)
+    found = texts(rest.texts)
+    if role == "second" and len(found) == 2:
+        return found[1], "it is the later of two columns of text"
+    return (found[0], "it holds the other text") if len(found) == 1 else (None, "")
+
+
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    """Two texts of about the same length: a text beside a name is no pair."""
+    pair = [table.texts.get(roles[role] or 0, ()) for role in INPUTS]
+    label = table.texts.get(roles["label"] or 0, ())
+    if len(texts(table.texts)) != 2 or not all(Text.resembles(cells) > 0.5 for cells in pair):
+        return 0.0, ""
+    shorter, longer = sorted(fmean(map(len, cells)) for cells in pair)
+    if longer >= ALIKE * shorter or not Label.resembles(label):
+        return 0.0, ""
+    return 0.6, f"two columns of text of about the same length, and {len(set(label))} different labels"
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    return sections(plan, "classify_pair", "one label for two texts")
+    return sections(plan, "classify_pair")
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:
@@ -58,9 +67,8 @@ def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
 CLASSIFY_PAIR = TaskData(
     roles=(*INPUTS, "label"),
     texts=INPUTS,
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task classify_pair --text COLUMN --second COLUMN --label COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=pace,
     examine=_examine,

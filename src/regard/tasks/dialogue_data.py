@@ -9,10 +9,12 @@ from pydantic import Field
 from regard.check.finding import Finding, Severity
 from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.fields.turns import Turns
+from regard.files.columns import Column
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked, longest_text
+from regard.init.columns import Picked, Table, longest_text
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
-from regard.init.seq2seq import BLEU, max_length, pace, transformer
+from regard.init.seq2seq import bleu, limit, max_length, pace, transformer
 from regard.init.settings import Setting, tokenizer
 from regard.tasks.prediction import Written
 from regard.tasks.task_data import TaskData
@@ -28,35 +30,35 @@ class Reply(Written):
     others: list["Reply"] = Field([], description="the rest of the n best")
 
 
-def _looks_like(columns: Columns) -> bool:
-    """By the mark between turns."""
-    return any(values and all(TURNS.separator in value for value in values) for values in columns.values())
+def _pick(role: str, rest: Table) -> Picked:
+    return longest_text(rest.texts)
 
 
-def _pick(role: str, rest: Columns) -> Picked:
-    return longest_text(rest)
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    """By the mark between turns, or lists of them."""
+    context = table.cells.get(roles["context"] or 0, ())
+    marks = (TURNS.separator, "\n")
+    if context and all(isinstance(cell, list) or any(mark in cell for mark in marks) for cell in context):
+        return 0.8, "conversations of several turns"
+    return (0.3, "contexts beside their replies") if roles["reply"] else NOT
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    script = plan.scripts["reply"]
     return {
         "task": [
-            ("kind", "dialogue", "the turns of a conversation in, the next one out"),
-            ("turns", READ, "last turns that are read"),
-            ("max_length", min(LONGEST, max_length(plan, spare=1)), "pieces; of more the end is read"),
-            ("separator", TURNS.separator, "between turns, where they are not a list"),
-            ("label_smoothing", 0.1, "keeps the model from being too sure"),
-            ("bleu_tokenize", BLEU[script], f"how sacrebleu cuts {script} text"),
+            Setting("kind", "dialogue", plan.guess.reason),
+            Setting("turns", READ),
+            limit(plan, min(LONGEST, max_length(plan, spare=1))),
+            bleu(plan.scripts["reply"]),
         ],
         "task.tokenizer": tokenizer(plan),
         "task.decode": [
-            ("sample", True, "draws; the likeliest reply, which a beam finds, says little"),
-            ("temperature", 0.8, "below 1 makes the likely likelier"),
-            ("top_p", 0.9, "only from the likeliest pieces that together are this likely"),
-            ("max_length", 60, "pieces of a reply at most"),
-            ("no_repeat", 3, "no three pieces come twice"),
+            Setting("sample", True, "the likeliest reply, which a beam finds, says little"),
+            Setting("temperature", 0.8),
+            Setting("top_p", 0.9),
+            Setting("no_repeat", 3),
         ],
-        "model": transformer(plan, "rnn_seq2seq, gpt"),
+        "model": transformer(plan),
     }
 
 
@@ -95,9 +97,8 @@ def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
 DIALOGUE = TaskData(
     roles=("context", "reply"),
     texts=("context", "reply"),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task dialogue --context COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=pace,
     examine=_examine,

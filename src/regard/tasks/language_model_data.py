@@ -7,9 +7,11 @@ from pydantic import Field
 
 from regard.check.finding import Finding
 from regard.check.rows import Splits, duplicated, empty, shared
+from regard.files.columns import Column
 from regard.files.formats import file_format
-from regard.init.columns import Columns, Picked, longest_text, texts
+from regard.init.columns import Picked, Table, longest_text, texts
 from regard.init.guess import Guess
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan, Script
 from regard.init.settings import Pace, Setting, tokenizer
 from regard.tasks.prediction import Answer
@@ -30,12 +32,12 @@ class Continuation(Answer):
     others: list["Continuation"] = Field([], description="the rest of the n best")
 
 
-def _looks_like(columns: Columns) -> bool:
-    return len(columns) == 1 and len(texts(columns)) == 1
+def _pick(role: str, rest: Table) -> Picked:
+    return longest_text(rest.texts)
 
 
-def _pick(role: str, rest: Columns) -> Picked:
-    return longest_text(rest)
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    return (0.3, "text with nothing beside it") if [*table.cells] == texts(table.texts) else NOT
 
 
 def _is_small(guess: Guess, scripts: Mapping[str, Script]) -> bool:
@@ -44,28 +46,21 @@ def _is_small(guess: Guess, scripts: Mapping[str, Script]) -> bool:
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     plain = file_format(plan.guess.train[0]) == "text"
-    means = "a text is all of a file; or lines, paragraphs" if plain else "a text is a row of the table"
+    means = "a document is all of a file" if plain else "a document is a row of the table"
     return {
         "task": [
-            ("kind", "language_model", "what comes next in a text"),
-            ("documents", "files" if plain else "lines", means),
-            ("max_length", 128 if plan.by_character else 256, "pieces that are read back at most"),
+            Setting("kind", "language_model", plan.guess.reason),
+            Setting("documents", "files" if plain else "lines", means),
+            Setting("max_length", 128 if plan.by_character else 256),
         ],
         "task.tokenizer": _characters(plan) if plan.by_character else tokenizer(plan),
-        "task.decode": [
-            ("max_length", 200, "pieces of a continuation at most"),
-            ("temperature", 1.0, "below 1 safer, above 1 wilder"),
-            ("top_p", 0.95, "leaves out the unlikeliest pieces"),
-        ],
         "model": _model(plan),
     }
 
 
 def _characters(plan: Plan) -> list[Setting]:
     return [
-        ("kind", "char", "every character; or bpe, unigram"),
-        ("vocab_size", 8000, "characters at most"),
-        ("min_frequency", 2, "what occurs less often is unknown"),
+        Setting("kind", "char", f"{plan.guess.n_characters:,} characters: longer tokens would be too rare"),
     ]
 
 
@@ -81,10 +76,9 @@ def _preset(plan: Plan) -> str:
 def _model(plan: Plan) -> list[Setting]:
     preset = _preset(plan)
     return [
-        ("kind", "gpt", "a decoder made of attention"),
-        ("preset", preset, f"{SIZES[preset]}; of {', '.join(SIZES)}"),
-        ("position", "rotary", "or learned, as GPT-2's"),
-        ("dropout", 0.1, "more for less data"),
+        Setting("kind", "gpt"),
+        Setting("preset", preset, f"{SIZES[preset]}, for {plan.guess.n_characters:,} characters"),
+        Setting("position", "rotary", "relative, and without a last position"),
     ]
 
 
@@ -103,9 +97,8 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 LANGUAGE_MODEL = TaskData(
     roles=("text",),
     texts=("text",),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task language_model --text COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=_pace,
     examine=_examine,

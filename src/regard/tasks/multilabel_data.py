@@ -3,66 +3,48 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from statistics import fmean
 from typing import Any
 
 from regard.check.finding import Finding
 from regard.check.labels import rare, unseen
 from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.errors import quoted
-from regard.fields.labels import Labels
+from regard.fields.labels import Labels, separator
 from regard.files.columns import Column
 from regard.files.row import Row
-from regard.init.columns import MAX_LABEL_CHARS, Columns, Picked, longest_text, texts
+from regard.init.columns import Picked, Table, longest_text
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.settings import Setting
-from regard.tasks.classify_data import pace, sections, too_long
-from regard.tasks.task_data import TaskData
+from regard.tasks.classify_data import LabelledData, pace, sections, too_long
 
-SEPARATORS = ("|", ";", ",")
-COMBINED = 0.05
-"""Of cells with a label, the share with more than one from which a column is one of several labels."""
 MOST_LISTED = 8
 
 
-def _separator(cells: Sequence[str]) -> str | None:
-    """What separates labels: few, short and recurring parts that stand in more than one combination."""
-    for separator in SEPARATORS:
-        sets = [Labels(separator).split(cell) for cell in cells]
-        parts = set(chain.from_iterable(sets))
-        combined = sum(len(labels) > 1 for labels in sets) / max(1, sum(map(bool, sets)))
-        few = 2 <= len(parts) <= max(2, min(200, len(cells) // 10))
-        short = all(len(part) <= MAX_LABEL_CHARS for part in parts)
-        if combined >= COMBINED and few and short and len(parts) < len({frozenset(own) for own in sets}):
-            return separator
-    return None
-
-
-def _marked(columns: Columns) -> list[Column]:
-    return [column for column, values in columns.items() if _separator(values)]
-
-
-def _looks_like(columns: Columns) -> bool:
-    marked = _marked(columns)
-    return bool(marked and texts({name: values for name, values in columns.items() if name not in marked}))
-
-
-def _pick(role: str, rest: Columns) -> Picked:
+def _pick(role: str, rest: Table) -> Picked:
     if role == "text":
-        return longest_text(rest)
-    marked = _marked(rest)
+        return longest_text(rest.texts)
+    marked = [column for column, cells in rest.cells.items() if Labels.resembles(cells)]
     if len(marked) == 1:
-        return marked[0], f"its cells hold labels with {_separator(rest[marked[0]])} between them"
+        return marked[0], _why(rest.cells[marked[0]])
     return None, ""
 
 
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    cells = table.cells.get(roles["label"] or 0, ())
+    return (0.7, f"texts with labels; {_why(cells)}") if Labels.resembles(cells) else NOT
+
+
+def _why(cells: Sequence[Any]) -> str:
+    several = fmean(len(Labels(separator(cells) or ",").split(cell)) > 1 for cell in cells)
+    return f"{several:.0%} of the cells have several"
+
+
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    separator = _separator([row.cells["label"] for row in plan.guess.sample]) or ","
+    settings, _, reasons = Labels.suggest([row.cells["label"] for row in plan.guess.sample])
     return sections(
-        plan,
-        "multilabel",
-        "any number of labels per text",
-        ("separator", separator, "stands between the labels of a text"),
-        ("threshold", 0.5, "the probability from which a label is given"),
+        plan, "multilabel", *(Setting(name, value, reasons[name]) for name, value in settings.items())
     )
 
 
@@ -97,12 +79,11 @@ def _told(train: Sequence[Row], counts: Counter[str], config: Any) -> list[Findi
     return [Finding("note", "labels", message), *rare(counts)]
 
 
-MULTILABEL = TaskData(
+MULTILABEL = LabelledData(
     roles=("text", "label"),
     texts=("text",),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task multilabel --text COLUMN --label COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=pace,
     examine=_examine,

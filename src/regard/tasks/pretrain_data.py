@@ -11,12 +11,14 @@ from regard.check.finding import Finding, about
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.data.splits import closes
 from regard.errors import DataError
+from regard.files.columns import Column
 from regard.files.documents import By
 from regard.files.formats import file_format
 from regard.files.lines import expand, lines
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked, longest_text
+from regard.init.columns import Picked, Table, longest_text
 from regard.init.guess import Guess
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting
 from regard.tasks.prediction import Answer
@@ -50,13 +52,13 @@ class Filled(Answer):
     blanks: list[Blank]
 
 
-def _looks_like(columns: Columns) -> bool:
-    """Text alone could be anything's: what it is for has to be said."""
-    return False
+def _pick(role: str, rest: Table) -> Picked:
+    return longest_text(rest.texts)
 
 
-def _pick(role: str, rest: Columns) -> Picked:
-    return longest_text(rest)
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    """Text alone is continued, unless pretraining is asked for."""
+    return NOT
 
 
 def _layout(guess: Guess) -> tuple[By, Sentences]:
@@ -90,30 +92,22 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     preset = _preset(plan)
     return {
         "task": [
-            ("kind", "pretrain", "hidden words, and what follows what"),
-            (
-                "documents",
-                documents,
-                "between blank lines (paragraphs), lines, files; a table's are its rows",
-            ),
-            ("sentences", by, "a line each (lines), or by their .!? 。！？ (marks)"),
-            ("max_length", 125, "pieces of two texts together"),
-            ("mask_share", 0.15, "of the pieces are hidden"),
-            ("whole_words", False, "true hides all pieces of a word or none"),
+            Setting("kind", "pretrain"),
+            Setting("documents", documents, f"by the look of the first {LOOKED_AT:,} lines"),
+            Setting("sentences", by, f"by the look of the first {LOOKED_AT:,} lines"),
+            Setting("max_length", 125),
         ],
         "task.tokenizer": [
-            ("vocab_size", max(4_000, plan.vocab_size), "pieces at most"),
-            ("lowercase", True, "false tells A from a"),
-            ("min_frequency", 2, "what occurs less often is spelt in smaller pieces"),
+            Setting("vocab_size", max(4_000, plan.vocab_size), f"tokens at most, for {plan.guess.amount}"),
+            Setting("lowercase", True, "A and a are one: fewer words to learn"),
         ],
         "model": [
-            ("kind", "bert_pretraining", "an encoder that other tasks can begin with"),
-            ("embeddings", "counted", "pieces begin with what stands near them in the text; or random"),
+            Setting("kind", "bert_pretraining"),
+            Setting("embeddings", "counted"),
         ],
         "model.encoder": [
-            ("kind", "bert", "a Transformer encoder"),
-            ("preset", preset, f"{SIZES[preset]}; or {', '.join(one for one in SIZES if one != preset)}"),
-            ("dropout", 0.1, "more for less data"),
+            Setting("kind", "bert"),
+            Setting("preset", preset, f"{SIZES[preset]}, for {plan.guess.n_characters:,} characters"),
         ],
     }
 
@@ -156,9 +150,8 @@ def _unpaired(train: Sequence[Row], config: Any) -> list[Finding]:
 PRETRAIN = TaskData(
     roles=("text",),
     texts=("text",),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task pretrain --text COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=_pace,
     examine=_examine,

@@ -5,18 +5,20 @@ from typing import Any
 
 from regard.check.finding import Finding
 from regard.check.rows import Splits
-from regard.init.columns import Columns, Picked
+from regard.files.columns import Column
+from regard.init.columns import Picked, Table
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting
 from regard.tasks.task_data import TaskData
 
 
-def _looks_like(columns: Columns) -> bool:
-    return False
-
-
-def _pick(role: str, columns: Columns) -> Picked:
+def _pick(role: str, rest: Table) -> Picked:
     return None, ""
+
+
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    return NOT
 
 
 def _sections(plan: Plan) -> Mapping[str, Sequence[Setting]]:
@@ -34,9 +36,8 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 RECOMMEND = TaskData(
     roles=(),
     texts=(),
-    looks_like=_looks_like,
     pick=_pick,
-    example="regard init ratings.csv",
+    fit=_fit,
     sections=_sections,
     pace=_pace,
     examine=_examine,

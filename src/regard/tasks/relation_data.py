@@ -1,5 +1,6 @@
 """relation: sentences with two marked entities, and a column of relations; or SemEval's own files."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from statistics import fmean
@@ -11,8 +12,10 @@ from regard.check.finding import SHOWN, Finding, Place, Severity
 from regard.check.labels import counts, rare, unlabelled, unseen
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.errors import DataError, quoted
+from regard.files.columns import Column
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked, labels
+from regard.init.columns import Picked, Table, only_label
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks.prediction import Answer
@@ -57,35 +60,31 @@ def _is_marked(values: Sequence[str]) -> bool:
     return bool(values) and fmean(map(has_marks, values)) > 0.5
 
 
-def _looks_like(columns: Columns) -> bool:
-    return len(columns) > 1 and any(map(_is_marked, columns.values()))
+def _pick(role: str, rest: Table) -> Picked:
+    if role == "label":
+        return only_label(rest)
+    marked = [column for column, values in rest.texts.items() if _is_marked(values)]
+    return (marked[0], "its entities are marked") if marked else (None, "")
 
 
-def _pick(role: str, rest: Columns) -> Picked:
-    if role == "text":
-        marked = [column for column, values in rest.items() if _is_marked(values)]
-        return (marked[0], "its entities are marked") if marked else (None, "")
-    found = labels(rest)
-    return (found[0], "it holds few different short values") if len(found) == 1 else (None, "")
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    if not _is_marked(table.texts.get(roles["text"] or 0, ())):
+        return NOT
+    return 0.9, "texts with two marked entities, <e1>…</e1> and <e2>…</e2>"
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return {
         "task": [
-            ("kind", "relation", "what two marked entities have to do with one another"),
-            ("max_length", plan.room, "pieces; of longer texts what is near the entities is read"),
-            (
-                "no_relation",
-                _no_relation(plan),
-                "the label that says there is none; it is no part of the score",
-            ),
+            Setting("kind", "relation", plan.guess.reason),
+            Setting("max_length", plan.room, plan.room_reason),
+            _no_relation(plan),
         ],
         "task.tokenizer": bordered_tokenizer(plan),
         "model": [
-            ("kind", "relater", "an encoder, the states at both entities, the pooled sentence"),
-            ("entities", True, "false reads the pooled sentence alone"),
-            ("pooling", "attention", "its weights can be looked at; or mean, first"),
-            ("dropout", 0.5, "more for less data"),
+            Setting("kind", "relater"),
+            Setting("pooling", "attention"),
+            Setting("dropout", 0.5),
         ],
         "model.encoder": encoder(d_hidden=256, dropout=0.3),
     }
@@ -96,10 +95,15 @@ def _read(role: str, text: str) -> str:
     return reduce(lambda read, mark: read.replace(mark, "-"), MARKS, text) if role == "text" else text
 
 
-def _no_relation(plan: Plan) -> str:
-    """As the training data call it, in whatever case."""
-    spelled = {row.cells["label"].lower(): row.cells["label"] for row in plan.guess.sample}
-    return next((spelled[name.lower()] for name in NO_RELATION if name.lower() in spelled), NO_RELATION[0])
+def _no_relation(plan: Plan) -> Setting:
+    """The label that says there is none, as the training data call it, in whatever case."""
+    counted = Counter(row.cells["label"] for row in plan.guess.sample)
+    spelled = {label.lower(): label for label in counted}
+    name = next((spelled[name.lower()] for name in NO_RELATION if name.lower() in spelled), None)
+    if name is None:
+        return Setting("no_relation", NO_RELATION[0], "no label is called like that: all count")
+    share = counted[name] / counted.total()
+    return Setting("no_relation", name, f"the label of {share:.0%} of the rows; it is no part of the score")
 
 
 def _pace(plan: Plan) -> Pace:
@@ -168,9 +172,8 @@ def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
 RELATION = TaskData(
     roles=("text", "label"),
     texts=("text",),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task relation --text COLUMN --label COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=_pace,
     examine=_examine,

@@ -1,6 +1,7 @@
 """summarize: a column of documents, and one of their summaries, which are far shorter."""
 
 from collections.abc import Mapping
+from math import log2
 from statistics import fmean
 from typing import Any
 
@@ -9,15 +10,16 @@ from pydantic import Field
 from regard.check.finding import Finding, Severity, about
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.files.columns import Column
-from regard.init.columns import Columns, Picked, texts
-from regard.init.plan import Plan
-from regard.init.seq2seq import max_length, pace, transformer
+from regard.init.columns import Picked, Table, texts
+from regard.init.match import Fit
+from regard.init.plan import Plan, script
+from regard.init.seq2seq import limit, max_length, pace, transformer
 from regard.init.settings import Setting, tokenizer
 from regard.tasks.prediction import Written
 from regard.tasks.task_data import TaskData
 
-SHORTER = 4
-"""Times that a summary is shorter than its document, on the mean, to be told from a translation."""
+SHORTER = 3
+"""Times that a summary is shorter than its document, on the mean, where it is as likely a translation."""
 LONGEST = 512
 """Pieces of a document that a first recipe reads."""
 
@@ -26,17 +28,8 @@ class Summary(Written):
     others: list["Summary"] = Field([], description="the rest of the n best")
 
 
-def _length(columns: Columns, column: Column) -> float:
-    return fmean(map(len, columns[column]))
-
-
-def _looks_like(columns: Columns) -> bool:
-    found = [_length(columns, column) for column in texts(columns)]
-    return len(found) == 2 and max(found) > SHORTER * min(found)
-
-
-def _pick(role: str, rest: Columns) -> Picked:
-    found = sorted(texts(rest), key=lambda column: _length(rest, column))
+def _pick(role: str, rest: Table) -> Picked:
+    found = sorted(texts(rest.texts), key=lambda column: fmean(map(len, rest.texts[column])))
     if not found:
         return None, ""
     if role == "summary":
@@ -44,20 +37,27 @@ def _pick(role: str, rest: Columns) -> Picked:
     return found[-1], "it holds the longer texts"
 
 
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    """Two texts of one script; the shorter the one, the less likely it is a translation."""
+    found = texts(table.texts)
+    document, summary = (table.texts.get(roles[role] or 0, ()) for role in ("document", "summary"))
+    if len(found) != 2 or set(found) != set(roles.values()) or script(document) != script(summary):
+        return 0.0, ""
+    times = fmean(map(len, document)) / max(1, fmean(map(len, summary)))
+    score = 0.4 + 0.2 * max(-1, min(1, log2(max(times, 0.1) / SHORTER)))
+    return score, f"two columns of text, one {times:.1f} times as long as the other"
+
+
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     longest = min(LONGEST, max_length(plan, spare=1))
     return {
         "task": [
-            ("kind", "summarize", "a document in, a shorter text out"),
-            ("joint", True, "documents and summaries share one vocabulary"),
-            ("max_length", longest, "pieces; of longer documents the rest is not read"),
-            ("label_smoothing", 0.1, "keeps the model from being too sure"),
+            Setting("kind", "summarize", plan.guess.reason),
+            limit(plan, longest),
         ],
         "task.tokenizer": tokenizer(plan),
         "task.decode": [
-            ("beam", 4, "hypotheses kept while searching; 1 is fastest"),
-            ("length_penalty", 1.0, "higher gives longer summaries"),
-            ("no_repeat", 3, "no three pieces come twice"),
+            Setting("no_repeat", 3),
         ],
         "model": transformer(plan),
     }
@@ -89,9 +89,8 @@ def _too_long(split: str) -> tuple[Severity, str]:
 SUMMARIZE = TaskData(
     roles=("document", "summary"),
     texts=("document", "summary"),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task summarize --document COLUMN --summary COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=pace,
     examine=_examine,

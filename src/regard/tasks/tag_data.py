@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import Any
 
 from regard.check.finding import SHOWN, Finding, Place, Severity, about
@@ -10,10 +10,11 @@ from regard.check.labels import FEW
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.errors import quoted
 from regard.fields.tags import words_of
-from regard.files.columns import Column
+from regard.files.columns import Column, named_like
 from regard.files.read import word_where
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked
+from regard.init.columns import Picked, Table
+from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, without_spaces
 from regard.tasks.task_data import TaskData
@@ -24,40 +25,61 @@ SEVERITY: dict[str, Severity] = {"refuse": "error", "skip": "warning", "mend": "
 """Of tags that their scheme forbids."""
 
 
-def _aligned(columns: Columns) -> tuple[Column, Column] | None:
+def _parted(table: Table) -> dict[Column, list[list[str]]]:
+    """The columns that hold words or tags, cell by cell."""
+    return {
+        column: [words_of(cell) for cell in cells]
+        for column, cells in table.cells.items()
+        if all(isinstance(cell, str) or _is_list_of_strings(cell) for cell in cells)
+    }
+
+
+def _is_list_of_strings(cell: object) -> bool:
+    return isinstance(cell, list) and all(isinstance(part, str) for part in cell)
+
+
+def _aligned(columns: Mapping[Column, list[list[str]]]) -> tuple[Column, Column] | None:
     """A column of words and one of their tags: as many in every row, and tags that mark spans."""
-    marking = [column for column in columns if tags.scheme(" ".join(columns[column]).split(" "))]
+    marking = [column for column, cells in columns.items() if tags.scheme(set(chain.from_iterable(cells)))]
     for text, own in product(columns, marking):
         pairs = zip(columns[text], columns[own], strict=True)
-        if text != own and all(words.count(" ") == names.count(" ") for words, names in pairs):
+        if text != own and all(len(words) == len(names) for words, names in pairs):
             return text, own
     return None
 
 
-def _looks_like(columns: Columns) -> bool:
-    return _aligned(columns) is not None
-
-
-def _pick(role: str, rest: Columns) -> Picked:
-    found = _aligned(rest)
-    if found is None:
+def _pick(role: str, rest: Table) -> Picked:
+    """Tags are looked for first, so that both columns are there then."""
+    columns = _parted(rest)
+    if role == "tags":
+        found = _aligned(columns)
+        return (found[1], "its parts mark spans") if found else (None, "")
+    if not columns:
         return None, ""
-    text, own = found
-    return (text, "it has as many words as tags") if role == "text" else (own, "its words mark spans")
+    longest = max(columns, key=lambda column: sum(len(word) for cell in columns[column] for word in cell))
+    return longest, "it holds the longest sentences"
+
+
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    columns = _parted(table)
+    text, own = (columns.get(roles[role] or 0, []) for role in ("text", "tags"))
+    if not own or [*map(len, text)] != [*map(len, own)]:
+        return NOT
+    if scheme := tags.scheme(set(chain.from_iterable(own))):
+        return 0.9, f"as many {scheme} tags as words in every row"
+    return (0.6, "as many tags as words in every row") if named_like("tags", [str(roles["tags"])]) else NOT
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return {
         "task": [
-            ("kind", "tag", "a tag for every word"),
-            ("split", "auto", "how new texts become words: characters, signs or spaces"),
-            ("max_length", 256, "pieces; longer sentences are read in overlapping windows"),
+            Setting("kind", "tag", plan.guess.reason),
         ],
         "task.tokenizer": bordered_tokenizer(plan),
         "model": [
-            ("kind", "tagger", "an encoder, and a score for each tag"),
-            ("crf", True, "learns which tags follow which; false tags every word alone"),
-            ("dropout", 0.5, "more for less data"),
+            Setting("kind", "tagger"),
+            Setting("crf", True),
+            Setting("dropout", 0.5),
         ],
         "model.encoder": encoder(d_hidden=256, dropout=0.5),
     }
@@ -191,9 +213,8 @@ def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
 TAG = TaskData(
     roles=("text", "tags"),
     texts=("text",),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task tag --text COLUMN --tags COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=_pace,
     examine=_examine,

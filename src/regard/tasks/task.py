@@ -29,6 +29,8 @@ from regard.files.documents import By
 from regard.files.interactions import Grouping
 from regard.files.read import Cells
 from regard.files.row import Row, rows_of, text_of
+from regard.init.columns import Table
+from regard.init.match import Given, Match, Missing
 from regard.metrics.metric import Metric
 from regard.models.widths import Widths
 from regard.tasks.task_data import TaskData
@@ -239,6 +241,11 @@ class Task(Protocol):
         """The names that its route is asked with: a text, or the inputs where there are several."""
         inputs: tuple[str, ...] = cls.settings().inputs
         return inputs if len(inputs) > 1 else ("text",)
+
+    @classmethod
+    def recognise(cls, table: Table, given: Given) -> Match | Missing:
+        """What a table is, if it is for this task; else a role that none of its columns has."""
+        return cls.data.recognise(table, given)
 
     @property
     def roles(self) -> tuple[str, ...]:

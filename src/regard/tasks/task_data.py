@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from regard.check.finding import Finding, Severity
 from regard.check.rows import Splits
+from regard.files.columns import Column
 from regard.files.row import Row, text_of
-from regard.init.columns import Columns, Picked
+from regard.init.columns import Picked, Table
 from regard.init.guess import Guess
+from regard.init.match import Fit, Given, Match, Missing, find_roles
 from regard.init.plan import Plan, Script
 from regard.init.settings import Pace, Setting
 
@@ -55,12 +57,10 @@ class TaskData:
     """Those that hold text."""
 
     # init
-    looks_like: Callable[[Columns], bool]
-    """Whether a table could be for this, by its values alone."""
-    pick: Callable[[str, Columns], Picked]
+    pick: Callable[[str, Table], Picked]
     """The column of a role, of those that no other role has."""
-    example: str
-    """How to say it on the command line."""
+    fit: Callable[[Table, Mapping[str, Column | None]], Fit]
+    """How special it is that the columns of these roles are as they are."""
     sections: Callable[[Plan], Mapping[str, Sequence[Setting]]]
     """Of a first recipe: the task and the model."""
     pace: Callable[[Plan], Pace]
@@ -96,3 +96,22 @@ class TaskData:
     """What of a role's text a first recipe reads."""
     together: bool = False
     """Whether all texts of a row are read as one."""
+
+    @property
+    def possible_roles(self) -> frozenset[str]:
+        """Those that a column can be given for."""
+        return frozenset(self.roles)
+
+    @property
+    def is_one_text(self) -> bool:
+        """Whether a row is nothing but a text, so that files of plain text follow one another."""
+        return len(self.roles) == 1
+
+    def recognise(self, table: Table, given: Given) -> Match | Missing:
+        """What a table is, if it is for this task."""
+        found = find_roles(table, self.roles, self.texts, self.may_lack, self.pick, given)
+        if isinstance(found, Missing):
+            return found
+        roles, reasons, n_named = found
+        score, why = self.fit(table, roles)
+        return Match(roles, n_named + score if score >= 0 else score, why, tuple(reasons))

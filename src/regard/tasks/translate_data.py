@@ -8,10 +8,13 @@ from pydantic import Field
 
 from regard.check.finding import Finding, Severity, about
 from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
+from regard.fields.text import Text
+from regard.files.columns import Column
 from regard.files.row import Row
-from regard.init.columns import Columns, Picked, texts
-from regard.init.plan import Plan
-from regard.init.seq2seq import BLEU, max_length, pace, transformer
+from regard.init.columns import Picked, Table, texts
+from regard.init.match import Fit
+from regard.init.plan import Plan, script
+from regard.init.seq2seq import bleu, limit, max_length, pace, transformer
 from regard.init.settings import Setting, tokenizer
 from regard.tasks.prediction import Written
 from regard.tasks.task_data import TaskData
@@ -24,23 +27,25 @@ class Translation(Written):
     others: list["Translation"] = Field([], description="the rest of the n best")
 
 
-def _looks_like(columns: Columns) -> bool:
-    return len(texts(columns)) >= 2
-
-
-def _pick(role: str, rest: Columns) -> Picked:
-    found = texts(rest)
+def _pick(role: str, rest: Table) -> Picked:
+    found = texts(rest.texts)
     return (found[0], "it holds text, and the order decides the direction") if found else (None, "")
+
+
+def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
+    sides = [table.texts.get(column, ()) for column in roles.values() if column is not None]
+    if not all(Text.resembles(side) > 0.5 for side in sides):
+        return 0.0, ""
+    scripts = [script(side) for side in sides]
+    if len(set(scripts)) > 1:
+        return 0.45, f"two columns of text in different scripts ({', '.join(scripts)})"
+    return 0.4, f"two columns of text ({scripts[0]})"
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     return {
         "task": _task(plan),
         "task.tokenizer": tokenizer(plan),
-        "task.decode": [
-            ("beam", 4, "hypotheses kept while searching; 1 is fastest"),
-            ("length_penalty", 1.0, "higher gives longer translations"),
-        ],
         "model": transformer(plan),
     }
 
@@ -48,15 +53,11 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 def _task(plan: Plan) -> list[Setting]:
     source, target = plan.scripts["source"], plan.scripts["target"]
     joint = source == target
-    why = (
-        "both sides share one vocabulary: same script" if joint else "a vocabulary a side: different scripts"
-    )
     return [
-        ("kind", "translate", "a text in, a text out"),
-        ("joint", joint, why),
-        ("max_length", max_length(plan, spare=3), "pieces; longer pairs are left out"),
-        ("label_smoothing", 0.1, "keeps the model from being too sure"),
-        ("bleu_tokenize", BLEU[target], f"how sacrebleu cuts {target} text; none if it is cut already"),
+        Setting("kind", "translate", plan.guess.reason),
+        Setting("joint", joint, f"one vocabulary for both sides: both are {source}" if joint else ""),
+        limit(plan, max_length(plan, spare=3)),
+        bleu(target),
     ]
 
 
@@ -107,9 +108,8 @@ def _too_long(split: str) -> tuple[Severity, str]:
 TRANSLATE = TaskData(
     roles=("source", "target"),
     texts=("source", "target"),
-    looks_like=_looks_like,
     pick=_pick,
-    example="--task translate --source COLUMN --target COLUMN",
+    fit=_fit,
     sections=_sections,
     pace=pace,
     examine=_examine,
