@@ -34,6 +34,21 @@ class Match:
     """Role → kind of data, of inputs that are no texts."""
 
 
+class Found(NamedTuple):
+    """Columns for all roles."""
+
+    roles: dict[str, Column | None]
+    reasons: tuple[str, ...]
+    n_named: int
+    """How many of them are given or named."""
+
+    def match(self, fit: Fit, fields: Mapping[str, str] | None = None) -> Match:
+        score, reason = fit
+        return Match(
+            self.roles, self.n_named + score if score >= 0 else score, reason, self.reasons, fields or {}
+        )
+
+
 class Missing(NamedTuple):
     """A role that no column has; why, where several could."""
 
@@ -48,8 +63,8 @@ def find_roles(
     may_lack: frozenset[str],
     pick: Callable[[str, Table], Picked],
     given: Given,
-) -> tuple[dict[str, Column | None], list[str], int] | Missing:
-    """Each role's column, the reasons, and how many roles are given or named; or a role without a column."""
+) -> Found | Missing:
+    """Looks for each role's column."""
     chosen: dict[str, Column | None] = dict.fromkeys(roles)
     reasons = []
     for role in chosen:
@@ -69,10 +84,10 @@ def find_roles(
         rest = table.without(chosen.values())
         picked, why = pick(role, rest)
         is_label = role in texts and len(table.cells) > 1 and labels(rest.texts)
-        if picked is None and not why and len(rest.cells) == 1 and not is_label:
-            picked, why = next(iter(rest.cells)), "it is the only one left"
+        if picked is None and not why and len(rest.cells) == len(rest.texts) == 1 and not is_label:
+            picked, why = next(iter(rest.texts)), "it is the only one left"
         if picked is None:
             return Missing(role, why)
         chosen[role] = picked
         reasons.append(f"The {role} is {table.called(picked)}: {why}.")
-    return chosen, reasons, n_named
+    return Found(chosen, tuple(reasons), n_named)

@@ -16,7 +16,7 @@ from regard.fields.text import Text
 from regard.files.columns import Column
 from regard.files.row import Row, text_of
 from regard.init.columns import Picked, Table, longest_text, only_label
-from regard.init.match import Fit, Given, Match, Missing, find_roles
+from regard.init.match import NOT, Fit, Given, Match, Missing, find_roles
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, encoder, tokenizer
 from regard.models.encoders import ENCODERS
@@ -43,10 +43,8 @@ class LabelledData(TaskData):
         )
         if isinstance(found, Missing):
             return found
-        roles, reasons, n_named = found
-        score, why = self.fit(table, roles)
-        why = why.replace("texts", f"{kind}s", 1)
-        return Match(roles, n_named + score, why, tuple(reasons), {kind: kind})
+        score, why = self.fit(table, found.roles)
+        return found.match((score, why.replace("texts", f"{kind}s", 1)), {kind: kind})
 
 
 def _kind_of_input(table: Table, given: Given) -> str | None:
@@ -77,7 +75,9 @@ def _pick(role: str, rest: Table) -> Picked:
 
 
 def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
-    label = table.texts.get(roles["label"] or 0, ())
+    if roles["label"] not in table.texts:
+        return NOT
+    label = table.texts[roles["label"] or 0]
     why = f"texts with {len(set(label)):,} different labels"
     return (0.5, why) if Label.resembles(label) else (0.2, why)
 

@@ -110,8 +110,4 @@ class TaskData:
     def recognise(self, table: Table, given: Given) -> Match | Missing:
         """What a table is, if it is for this task."""
         found = find_roles(table, self.roles, self.texts, self.may_lack, self.pick, given)
-        if isinstance(found, Missing):
-            return found
-        roles, reasons, n_named = found
-        score, why = self.fit(table, roles)
-        return Match(roles, n_named + score if score >= 0 else score, why, tuple(reasons))
+        return found if isinstance(found, Missing) else found.match(self.fit(table, found.roles))
