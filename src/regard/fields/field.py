@@ -10,8 +10,9 @@ makes it a value.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
@@ -190,6 +191,25 @@ class Input(Protocol):
 
     def axis(self, values: Sequence[Any], coded: Coded) -> Axis:
         """The units that an encoder reads."""
+
+
+@runtime_checkable
+class Augmented(Protocol):
+    """An input whose training examples may be others in every epoch."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether its settings ask for that."""
+
+    @property
+    def mixup(self) -> float:
+        """The α of Beta(α, α): how much of each of two examples is in one is drawn from it; 0 mixes none."""
+
+    def draw(self, arrays: Arrays, rng: np.random.Generator) -> Arrays:
+        """The example as it is this time, no larger than `Input.size` said; other arrays are kept."""
+
+    def mix(self, arrays: Arrays, others: Arrays, share: float) -> Arrays:
+        """An example with this share of the first and the rest of the second."""
 
 
 def from_json(text: str | bytes, name: str) -> Any:

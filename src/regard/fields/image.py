@@ -50,6 +50,12 @@ class ImageSettings(FieldSettings):
     colour: float = Setting(
         0.0, ge=0, le=1, description="how far brightness, contrast and saturation of training pictures vary"
     )
+    mixup: float = Setting(
+        0.0,
+        ge=0,
+        le=10,
+        description="above 0 training pictures are mixed by twos: α of the Beta distribution",
+    )
     cutout: int = Setting(
         0, ge=0, le=1024, description="side of a square that is hidden in training pictures, in pixels"
     )
@@ -185,6 +191,15 @@ class Image(Media):
 
     def size(self, arrays: Arrays) -> int:
         return self.most
+
+    @property
+    def draws(self) -> bool:
+        config = self.config
+        return bool(config.shift or config.flip or config.colour or config.cutout or config.mixup)
+
+    @property
+    def mixup(self) -> float:
+        return self.config.mixup
 
     def draw(self, arrays: Arrays, rng: np.random.Generator) -> Arrays:
         """A training picture as it is this time: moved, mirrored, in other colours, with a hidden part."""

@@ -23,7 +23,7 @@ from regard.decode import in_order
 from regard.errors import DataError, quoted
 from regard.fields import FIELDS
 from regard.fields.axis import Axis
-from regard.fields.field import Coded, FieldSettings, Input
+from regard.fields.field import Augmented, Coded, FieldSettings, Input
 from regard.fields.label import MOST_LABELS, Label, refuse_texts
 from regard.fields.text import Text
 from regard.files.row import Row
@@ -156,6 +156,8 @@ class Classify(Task):
     models: ClassVar[tuple[str, ...]] = ("classifier",)
     called: ClassVar[str] = "a classifier"
     metric = Metric("accuracy")
+    target_name: ClassVar[str] = "label"
+    """The array of what is to be answered."""
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Majority, NgramRegression)
 
     def __init__(
@@ -169,6 +171,7 @@ class Classify(Task):
         self.config, self.given, self.label = config, given, label
         self.input = self.joined()
         self.weights_C = None if weights is None else torch.tensor(weights)
+        self.augmented = self.input if isinstance(self.input, Augmented) and self.input.draws else None
         self.widths = Widths(self.input.width, label.width)
 
     def joined(self) -> Input:
@@ -302,9 +305,28 @@ class Classify(Task):
     def size(self, example: Example) -> tuple[int]:
         return (self.input.size(example.arrays),)
 
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        return self.augmented is not None
+
+    def draw(self, example: Example, rng: np.random.Generator, others: Sequence[Example]) -> Example:
+        """The input as it is this time; perhaps mixed with a partner, whose labels it then has too."""
+        assert self.augmented is not None
+        arrays = self.augmented.draw(example.arrays, rng)
+        if self.augmented.mixup:
+            partner = others[int(rng.integers(len(others)))].arrays
+            share = float(rng.beta(self.augmented.mixup, self.augmented.mixup))
+            mixed = self.augmented.mix(arrays, self.augmented.draw(partner, rng), share)
+            arrays = {**mixed, "partner": partner[self.target_name], "share": np.array([share])}
+        return replace(example, arrays=arrays)
+
     def collate(self, examples: Sequence[Example]) -> LabelBatch:
-        labels = [int(example.arrays["label"][0]) for example in examples]
-        return LabelBatch(self.collated(examples), torch.tensor(labels), tuple(examples))
+        """Labels by their numbers; where examples are mixed, `labels_B` has the shares of all labels."""
+        if "share" in examples[0].arrays:
+            labels_B = mixed_labels(examples, self.target_name, len(self.labels))
+        else:
+            labels_B = torch.tensor([int(example.arrays["label"][0]) for example in examples])
+        return LabelBatch(self.collated(examples), labels_B, tuple(examples))
 
     def collated(self, examples: Sequence[Example]) -> Inputs:
         return tensors(self.input.collate([example.arrays for example in examples]))
@@ -369,3 +391,13 @@ class Classify(Task):
         read = self.axis(example)
         by_name = {"input": read, "label": Axis("label", (prediction.text,), unit="label")}
         return Axes(by_name, left_out="input", answer="label", site=unit_to_unit("label"))
+
+
+def mixed_labels(examples: Sequence[Example], name: str, n_labels: int) -> Tensor:
+    """How much of each label is in examples that were mixed by twos."""
+    labels_BC = torch.zeros(len(examples), n_labels)
+    for labels_C, example in zip(labels_BC, examples, strict=True):
+        share = float(example.arrays["share"][0])
+        labels_C[example.arrays[name].tolist()] += share
+        labels_C[example.arrays["partner"].tolist()] += 1 - share
+    return labels_BC

@@ -23,7 +23,7 @@ from regard.files.row import Row
 from regard.metrics.classify import Weigh, multi_label
 from regard.metrics.metric import Metric
 from regard.metrics.resample import unweighted
-from regard.tasks.classify import Classify, ClassifyConfig, LabelBatch
+from regard.tasks.classify import Classify, ClassifyConfig, LabelBatch, mixed_labels
 from regard.tasks.labels import ClassWeights, class_weights
 from regard.tasks.multilabel_data import MULTILABEL
 from regard.tasks.prediction import Prediction, Rounded
@@ -86,6 +86,7 @@ class Multilabel(Classify):
     settings: ClassVar[type[Any]] = MultilabelConfig
     prediction: ClassVar[type[BaseModel]] = LabelsPrediction
     called: ClassVar[str] = "a classifier of several labels"
+    target_name: ClassVar[str] = "labels"
     metric = Metric("micro_f1")
     config: MultilabelConfig
     label: Any
@@ -151,6 +152,9 @@ class Multilabel(Classify):
 
     def collate(self, examples: Sequence[Example]) -> LabelBatch:
         """`labels_B` has a column for each label: 1 where an example has it, else 0."""
+        if "share" in examples[0].arrays:
+            labels_BC = mixed_labels(examples, self.target_name, len(self.labels))
+            return LabelBatch(self.collated(examples), labels_BC, tuple(examples))
         labels_BC = torch.zeros(len(examples), len(self.labels))
         for row, example in enumerate(examples):
             labels_BC[row, example.arrays["labels"].tolist()] = 1
