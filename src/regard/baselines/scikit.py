@@ -1,5 +1,6 @@
 """What scikit-learn gives to baselines; it comes with `regard[baselines]` and is imported here alone."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,10 +75,19 @@ class LogisticRegression:
     """
 
     def __init__(
-        self, rows_NF: Matrix, labels: Sequence[Any], c: float = 10.0, threshold: float = 0.5
+        self,
+        rows_NF: Matrix,
+        labels: Sequence[Any],
+        c: float = 10.0,
+        threshold: float = 0.5,
+        steps: int | None = None,
     ) -> None:
-        """`c` is the inverse of the regularisation: a large one lets rare n-grams speak."""
+        """`c` is the inverse of the regularisation: a large one lets rare n-grams speak.
+
+        With `steps`, exact as far as so many go: for rows whose values are all filled.
+        """
         need()
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression as Exact
         from sklearn.linear_model import SGDClassifier
 
@@ -86,13 +96,16 @@ class LogisticRegression:
         n_values = getattr(rows_NF, "nnz", rows_NF.size)
 
         def model() -> Any:
-            if n_values * len(self.names) <= MOST_PRODUCTS:
-                return Exact(C=c, max_iter=200)
+            if steps or n_values * len(self.names) <= MOST_PRODUCTS:
+                return Exact(C=c, max_iter=steps or 200)
             alpha = 1 / (c * rows_NF.shape[0])
             return SGDClassifier(loss="log_loss", alpha=alpha, max_iter=PASSES, random_state=0)
 
         targets = [[name in own for own in labels] for name in self.names] if self.several else [labels]
-        self._models = [model().fit(rows_NF, target) if len(set(target)) > 1 else None for target in targets]
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+            self._models = [
+                model().fit(rows_NF, target) if len(set(target)) > 1 else None for target in targets
+            ]
 
     def answers(self, rows_NF: Matrix) -> list[Any]:
         if not self.several:

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from regard.baselines import Baseline
 from regard.baselines.majority import Majority
 from regard.baselines.ngrams import NgramRegression
+from regard.baselines.pixels import NearestMean, PixelRegression
 from regard.config import Choice
 from regard.data.example import Example
 from regard.data.sample import sampled
@@ -158,7 +159,12 @@ class Classify(Task):
     metric = Metric("accuracy")
     target_name: ClassVar[str] = "label"
     """The array of what is to be answered."""
-    baselines: ClassVar[tuple[type[Baseline], ...]] = (Majority, NgramRegression)
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (
+        Majority,
+        NgramRegression,
+        PixelRegression,
+        NearestMean,
+    )
 
     def __init__(
         self,
