@@ -147,7 +147,7 @@ def test_the_loss_is_that_of_every_target(name: str) -> None:
 )
 def test_sampled_losses_are_the_same_for_the_same_seed(name: str, loss: dict[str, Any]) -> None:
     task, model = made(name, loss=loss)
-    examples = WindowedHistories.of(task, rows())
+    examples = WindowedHistories.of(task, rows()).in_epoch(3, 1)
     batch = task.collate([examples[i] for i in range(5)])
     found = []
     for seed in (1, 1, 2):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from regard.check.finding import SHOWN, Finding, Place
 from regard.data.sample import sampled
+from regard.data.splits import HoldsOutTest
 from regard.errors import DataError
 from regard.files.lines import expand, resolve
 from regard.files.row import Row
@@ -72,10 +73,13 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
             drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
             notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
-        hold_out, held_out = recipe.task.hold_out, list[Row]()
-        rows["train"] = list(hold_out.split(hold_out.border(rows["train"]), rows["train"], held_out))
+        hold_out, held_out, whole = recipe.task.hold_out, list[Row](), rows["train"]
+        border = hold_out.border(whole)
+        rows["train"] = list(hold_out.split(border, whole, held_out))
         rows["valid"] = held_out
         shares["valid"] = 1.0
+        if "test" not in rows and isinstance(hold_out, HoldsOutTest):
+            rows["test"], shares["test"] = list(hold_out.test(border, whole)), 1.0
     return rows, shares, faults.findings() + notes
 
 

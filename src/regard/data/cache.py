@@ -137,11 +137,14 @@ class Examples(Sequence[Any]):
         return len(self.sizes)
 
     def __getitem__(self, i: Any) -> Any:
-        kept = {name: column[i] for name, column in self.columns.items()}
-        example = self._encoder.revive(self.row(i), kept)
+        example = self._encoder.revive(self.row(i), self.kept(i))
         if self._undrawn is None:
             return example
         return self._encoder.draw(example, np.random.default_rng((*self._epoch, i, DRAWN)), self._undrawn)
+
+    def kept(self, i: int) -> Arrays:
+        """The arrays of an example."""
+        return {name: column[i] for name, column in self.columns.items()}
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
         """The examples as they are in that epoch: always the same, unless the task draws.

@@ -1,20 +1,16 @@
 """Histories of items in windows: a long history gives an example for every so many of its items.
 
 Windows are anchored at the end of a history. None of them is made in advance, a window is a slice of the
-mapped array. What is random in an example is drawn from (seed, epoch, example).
+mapped array.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
 from regard.data.cache import Arrays, Encoder, Examples
 from regard.files.row import Row
-
-DRAWN = 7
-"""Sets these random numbers apart from others of the same epoch and example."""
 
 
 class Windowing(Encoder, Protocol):
@@ -27,9 +23,6 @@ class Windowing(Encoder, Protocol):
     @property
     def window(self) -> int:
         """Items of a window at most."""
-
-    def windowed(self, row: Row, arrays: Arrays, rng: np.random.Generator) -> Any:
-        """The example of a window."""
 
     def tested(self, rows: Sequence[Row]) -> list[Any]:
         """Examples whose last item is what is to be recommended."""
@@ -44,17 +37,16 @@ class WindowedHistories(Examples):
         left_out: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(encoder, arrays, files, left_out)
-        self._windowing, self._drawn_from = encoder, (0, 0)
+        self.window, self.step = encoder.window, encoder.window - encoder.overlap
         if not self.columns:
             return
         lengths_H = np.diff(self.columns["items"].ends, prepend=0)
-        step = encoder.window - encoder.overlap
-        counts_H = np.maximum(1, -(-(lengths_H - encoder.overlap) // step))
+        counts_H = np.maximum(1, -(-(lengths_H - encoder.overlap) // self.step))
         self._after_H = np.cumsum(counts_H)
         """The number of the window after the last of each history."""
-        sizes = np.full(int(self._after_H[-1]), encoder.window, np.int32)
-        sizes[self._after_H - counts_H] = lengths_H - (counts_H - 1) * step  # the first window has the rest
-        self.sizes = (sizes - encoder.overlap)[:, None]
+        sizes = np.full(int(self._after_H[-1]), self.step, np.int32)
+        sizes[self._after_H - counts_H] = lengths_H - encoder.overlap - (counts_H - 1) * self.step
+        self.sizes = sizes[:, None]
 
     @classmethod
     def scored(cls, encoder: Any, rows: Iterable[Row]) -> Sequence[Any]:
@@ -62,23 +54,17 @@ class WindowedHistories(Examples):
         found: list[Any] = encoder.tested(list(rows))
         return found
 
-    def in_epoch(self, seed: int, epoch: int) -> Self:
-        drawn = copy(self)
-        drawn._drawn_from = seed, epoch
-        return drawn
-
-    def __getitem__(self, i: Any) -> Any:
+    def kept(self, i: int) -> Arrays:
         if not 0 <= i < len(self):
             raise IndexError(i)
-        history = int(np.searchsorted(self._after_H, i, "right"))
-        step = self._windowing.window - self._windowing.overlap
-        stop = (int(self._after_H[history]) - 1 - i) * step
-        arrays = {name: column[history] for name, column in self.columns.items()}
-        end = len(arrays["items"]) - stop
-        begin = max(0, end - self._windowing.window)
-        window = {name: array[begin:end] for name, array in arrays.items()}
-        rng = np.random.default_rng((*self._drawn_from, i, DRAWN))
-        return self._windowing.windowed(self.row(i), window, rng)
+        history = self._history(i)
+        whole = super().kept(history)
+        end = len(whole["items"]) - (int(self._after_H[history]) - 1 - i) * self.step
+        return {name: array[max(0, end - self.window) : end] for name, array in whole.items()}
 
     def row(self, i: int) -> Row:
-        return super().row(int(np.searchsorted(self._after_H, i, "right")))
+        return super().row(self._history(i))
+
+    def _history(self, i: int) -> int:
+        """The number of the history that a window is cut from."""
+        return int(np.searchsorted(self._after_H, i, "right"))

@@ -29,13 +29,17 @@ def ranked(ranks_N: Ints, k: int, weights_RN: Floats) -> Scores:
 def recommended(lists: Sequence[Ints], targets_N: Ints, counts_V: Ints, weights_RN: Floats) -> Scores:
     """What kind of items stands in the lists, for each row of weights; `counts_V` counts them in training.
 
-    coverage: the share of the catalogue that stands in any list, in percent. novelty: the mean of −log2 of an
-    item's share of all actions, in bits. popularity: how often a recommended item was chosen in training,
+    coverage: the share of the catalogue that stands in any list, in percent. A list that counts twice covers
+    no more, so that resampled lists have none, and it has no interval. novelty: the mean of −log2 of an
+    item's share of all interactions, in bits. popularity: how often a recommended item was chosen in training,
     against how often the right items were: above 1, the popular is recommended more than it is chosen.
     """
     owner_L = np.repeat(np.arange(len(lists)), [len(items) for items in lists])
     item_L = np.concatenate([*lists, np.zeros(0, np.int64)]).astype(np.int64)
-    is_listed_RV = np.array([np.bincount(item_L, row[owner_L], len(counts_V)) > 0 for row in weights_RN])
+    coverage_R = np.full(len(weights_RN), np.nan)
+    for draw, weights_N in enumerate(weights_RN):
+        if weights_N.max(initial=0) <= 1:
+            coverage_R[draw] = (np.bincount(item_L, weights_N[owner_L], len(counts_V)) > 0).mean()
     bits_V = -np.log2(np.maximum(counts_V, 1) / max(1, counts_V.sum()))
     per_list_N = np.array([len(items) for items in lists], np.float64)
     n_items_R = np.maximum(weights_RN @ per_list_N, 1)
@@ -44,7 +48,7 @@ def recommended(lists: Sequence[Ints], targets_N: Ints, counts_V: Ints, weights_
     right_N = np.where(is_right_N, counts_V[targets_N], 0)
     chosen_R = (weights_RN @ right_N) / np.maximum(weights_RN @ is_right_N, 1)
     return {
-        "coverage": 100 * is_listed_RV.mean(1),
+        "coverage": 100 * coverage_R,
         "novelty": (weights_RN @ bits_N) / n_items_R,
         "popularity": (weights_RN @ count_N) / n_items_R / np.maximum(chosen_R, 1e-9),
     }

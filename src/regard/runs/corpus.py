@@ -18,6 +18,7 @@ from regard.data.layout import scored
 from regard.data.splits import HELD_OUT, HoldsOutTest
 from regard.errors import DataError
 from regard.files.catalogue import Described, catalogue
+from regard.files.read import histories
 from regard.files.row import Row
 from regard.recipe import Recipe
 from regard.runs.lock import turn
@@ -87,6 +88,15 @@ class Corpus:
             rows = hold_out.test(self.border, self.rows("train"))
             found["test"] = scored(task, rows, ", ".join(self.recipe.data.train))
         return found
+
+    def notes(self, task: AnyTask, scored: Mapping[str, Sequence[Any]]) -> list[str]:
+        """What reading the training data left out, and what is worth knowing about what will be scored."""
+        grouping, data = self.recipe.task.grouping, self.recipe.data
+        if grouping is None:
+            return []
+        columns = self.recipe.columns()
+        found = histories(data.train, columns, grouping, encoding=data.encoding, base=self.base)
+        return [*found.effect.sentences(grouping), *task.notes(scored)]
 
     def train(
         self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None], *, resumed: bool = False

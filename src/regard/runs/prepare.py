@@ -43,7 +43,7 @@ from regard.runs.report import write_report
 from regard.runs.store import save_model, write_scores
 from regard.tasks import TASKS, AnyTask
 from regard.training import checkpoint
-from regard.training.events import Encoding, Event, Finished, Prepared, Scoring, SetAside
+from regard.training.events import Encoding, Event, Finished, Noted, Prepared, Scoring, SetAside
 from regard.training.journal import Journal
 from regard.training.loop import run
 from regard.training.machine import Machine, keep_freed_memory, limit_kernel_cache
@@ -210,6 +210,8 @@ def prepare(
             task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
             scored = corpus.scored(task)
             _fits(recipe, task)
+            for sentence in () if begun else corpus.notes(task, scored):
+                tell(Noted(sentence))
             with _leaving_nothing(folder):
                 if not begun:
                     durable.write_folder(folder / "task", task.save)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from torch import Tensor, nn
 
 from regard.baselines import Baseline
+from regard.baselines.next_item import ItemKNN, Markov, MostPopular, RecentlyPopular
 from regard.config import Config
 from regard.data.cache import Arrays, Examples
 from regard.data.example import Example
@@ -23,7 +24,7 @@ from regard.data.histories import WindowedHistories
 from regard.data.last_items import AtTime, LastOf
 from regard.data.splits import HoldOut
 from regard.decode import in_order
-from regard.errors import RecipeError
+from regard.errors import RecipeError, quoted
 from regard.fields.axis import Axis
 from regard.fields.field import Coded
 from regard.fields.field import Field as AnyField
@@ -215,7 +216,7 @@ class Recommend(Task):
     models: ClassVar[tuple[str, ...]] = ("sasrec", "bert4rec", "gru4rec")
     called: ClassVar[str] = "a recommender"
     layout: ClassVar[type[Examples]] = WindowedHistories
-    baselines: ClassVar[tuple[type[Baseline], ...]] = ()
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (MostPopular, RecentlyPopular, Markov, ItemKNN)
 
     def __init__(self, config: RecommendConfig, items: Items) -> None:
         self.config = config
@@ -265,6 +266,25 @@ class Recommend(Task):
             self.items.refuse_strange(row.cells["items"], where)
         return rows
 
+    def notes(self, scored: Mapping[str, Sequence[Any]]) -> list[str]:
+        """How many items have no title, and how much of what is scored training cannot know."""
+        items, found = self.items, []
+        untitled = [name for name in items.names if name not in items.described]
+        if items.described and untitled:
+            first = ", ".join(map(quoted, untitled[:SHOWN]))
+            found.append(f"{len(untitled):,} of {len(items.names):,} items have no title: {first} …")
+        for split, examples in scored.items():
+            cold = sum(int(one.arrays["target"][0]) < 0 for one in examples)
+            strangers = sum(items.is_empty({"items": one.arrays["items"]}) for one in examples)
+            if cold:
+                found.append(
+                    f"{split}: {cold:,} of {len(examples):,} right items are cold, not in the training data; "
+                    "they count as misses"
+                )
+            if strangers:
+                found.append(f"{split}: {strangers:,} of {len(examples):,} histories hold no known item")
+        return found
+
     def encode(self, rows: Sequence[Row]) -> list[Example]:
         coded = self.items.encode([row.cells["items"] for row in rows])
         return [
@@ -306,14 +326,23 @@ class Recommend(Task):
         """The number of a hidden item."""
         return len(self.items.names)
 
-    def windowed(self, row: Row, arrays: Arrays, rng: np.random.Generator) -> Example:
-        items = np.asarray(arrays["items"], np.int64)
-        if self.config.objective == "next":
-            read = {name: array[:-1] for name, array in arrays.items()}
-            return Example(row, {**read, "targets": items[1:]})
+    @property
+    def draws(self) -> bool:  # type: ignore[override]
+        return self.config.objective == "masked"
+
+    def revive(self, row: Row, kept: Arrays) -> Example:
+        """A window, of which the items but the first are what comes next."""
+        if self.draws:
+            return Example(row, kept)
+        read = {name: array[:-1] for name, array in kept.items()}
+        return Example(row, {**read, "targets": np.asarray(kept["items"][1:], np.int64)})
+
+    def draw(self, example: Example, rng: np.random.Generator, others: Sequence[Any]) -> Example:
+        """A window in which some items are hidden."""
+        items = np.asarray(example.arrays["items"], np.int64)
         hidden = hide(len(items), self.config.mask_share, rng)
-        read = {**arrays, "items": np.where(hidden, self.mask, items)}
-        return Example(row, {**read, "targets": np.where(hidden, items, -1)})
+        drawn = {"items": np.where(hidden, self.mask, items), "targets": np.where(hidden, items, -1)}
+        return replace(example, arrays={**example.arrays, **drawn})
 
     def collate(self, examples: Sequence[Example]) -> HistoryBatch:
         if examples and "targets" in examples[0].arrays:
@@ -386,13 +415,13 @@ class Recommend(Task):
             for items, scores in zip(items_BK, scores_BK, strict=True)
         ]
         answers = zip(rank_B.tolist(), lists, (-log_prob_B).tolist(), strict=True)
-        return self.tally(batch.examples, [Answer(*answer) for answer in answers])
+        return self.tally(batch.examples, [*answers])
 
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> RankTally:
-        """The tally of ranks and lists (`Answer`)."""
+        """The tally of ranks and lists, and where they are given the costs of the right items (`Answer`)."""
         targets = [int(one.arrays["target"][0]) for one in examples]
         names = [f"{one.row.cells['user']}\n{one.row.cells['items'][-1]}" for one in examples]
-        return RankTally(self.config.k, self.counts_V, targets, names, [*answers])
+        return RankTally(self.config.k, self.counts_V, targets, names, [Answer(*each) for each in answers])
 
     def predict(self, model: nn.Module, batch: HistoryBatch) -> Iterator[tuple[int, Recommendation]]:
         with torch.inference_mode():

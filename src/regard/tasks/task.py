@@ -299,6 +299,10 @@ class Task(Protocol):
         """The same task with another search (beam=5); RecipeError when it does not search."""
         raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
 
+    def notes(self, scored: Mapping[str, Sequence[Any]]) -> list[str]:
+        """What is worth knowing about the examples to score, by split, and what was learnt."""
+        return []
+
     @abstractmethod
     def save(self, folder: Path) -> None: ...
 

@@ -16,6 +16,13 @@ class Encoding:
 
 
 @dataclass(frozen=True)
+class Noted:
+    """Something about the data is worth knowing before the training starts."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Prepared:
     """The data is read and the model built; training has not started."""
 
@@ -147,6 +154,7 @@ class Finished:
 
 Event = (
     Encoding
+    | Noted
     | Prepared
     | Split
     | Step

@@ -106,7 +106,8 @@ def _saved_for_backward(training: Training, rows: list[int]) -> int:
             alive.append(tensor)  # otherwise its address would be reused and counted once
         return tensor
 
-    part = training.task.collate([training.train[i] for i in rows]).to(training.device)
+    examples = training.train.in_epoch(training.seed, 0)
+    part = training.task.collate([examples[i] for i in rows]).to(training.device)
     hooks = torch.autograd.graph.saved_tensors_hooks(record, lambda tensor: tensor)
     with hooks, autocast(training.device, bfloat16=training.bfloat16):
         training.task.loss(training.model, part)

@@ -15,6 +15,7 @@ from regard.training.events import (
     Evaluated,
     Event,
     Finished,
+    Noted,
     Prepared,
     RolledBack,
     Saved,
@@ -49,6 +50,8 @@ class ConsoleSink:
         match event:
             case Encoding():
                 self._encoding(event)
+            case Noted():
+                self._print(event.sentence)
             case Prepared():
                 self._prepared(event)
             case Step():
