@@ -30,9 +30,10 @@ def recommended(lists: Sequence[Ints], targets_N: Ints, counts_V: Ints, weights_
     """What kind of items stands in the lists, for each row of weights; `counts_V` counts them in training.
 
     coverage: the share of the catalogue that stands in any list, in percent. A list that counts twice covers
-    no more, so that resampled lists have none, and it has no interval. novelty: the mean of −log2 of an
-    item's share of all interactions, in bits. popularity: how often a recommended item was chosen in training,
-    against how often the right items were: above 1, the popular is recommended more than it is chosen.
+    no more, so that resampled lists have none, and it has no interval.
+    novelty: the mean of −log2 of an item's share of all interactions, in bits.
+    popularity: how often a recommended item was chosen in training, against how often the right items were:
+    above 1, the popular is recommended more than it is chosen.
     """
     owner_L = np.repeat(np.arange(len(lists)), [len(items) for items in lists])
     item_L = np.concatenate([*lists, np.zeros(0, np.int64)]).astype(np.int64)
