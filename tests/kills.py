@@ -29,7 +29,7 @@ import torch._dynamo  # the first optimiser loads it: here once, not for seconds
 
 from regard import durable
 from regard.recipe import Recipe
-from regard.runs.prepare import is_finished, prepare
+from regard.runs.prepare import complete, is_finished, prepare
 from regard.training import checkpoint, loop
 from regard.training.stopping import Interrupted, Stop
 from small_runs import SIZES, write_recipe
@@ -109,7 +109,9 @@ class Trial:
         self.kills += code != 0
         if before and len(after := self.steps()) > len(before):
             self.redone.append(before[-1][0] + 1 - after[len(before)][0])
-        return is_finished(self.recipe)
+        if finished := is_finished(self.recipe):
+            complete(self.folder / "run")  # as the same command does when it is given again
+        return finished
 
     def _train(self, arm: Callable[[], None]) -> None:
         arm()

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers import BertConfig as TheirConfig
 from transformers import BertForSequenceClassification, BertForTokenClassification, BertModel
 
-from regard.layers.inputs import tokens
+from regard.layers.inputs import NO_TAG, tokens
 from regard.models import Bert, BertConfig, Classifier, ClassifierConfig, Tagger, TaggerConfig, Widths
 
 V = 23
@@ -146,11 +146,12 @@ def test_a_tagger_equals_transformers(shape: dict[str, Any]) -> None:
     copied([(getattr(ours.output, kind), getattr(other.classifier, kind)) for kind in ("weight", "bias")])
     tokens_BT, lengths_B, keep_BT, _ = given(encoder)
     labels_BT = torch.randint(0, 3, tokens_BT.shape)
-    at_BN = torch.arange(tokens_BT.numel()).view_as(tokens_BT)
+    places_BN = torch.arange(tokens_BT.numel()).view_as(tokens_BT)
+    inputs = tokens(tokens_BT, lengths_B) | {"places": places_BN}
     expected = other(tokens_BT, keep_BT.long(), labels=labels_BT.masked_fill(~keep_BT, -100))
-    found_BNC = ours.scores(tokens_BT, lengths_B, at_BN)
+    found_BNC = ours.scores(inputs)
     torch.testing.assert_close(found_BNC[keep_BT], expected.logits[keep_BT], rtol=0, atol=1e-5)
-    cost = ours(tokens_BT, lengths_B, at_BN, keep_BT, labels_BT) / keep_BT.sum()
+    cost = ours(inputs, labels_BT.masked_fill(~keep_BT, NO_TAG)) / keep_BT.sum()
     torch.testing.assert_close(cost, expected.loss, rtol=1e-5, atol=1e-5)
 
 

@@ -70,6 +70,20 @@ def test_the_report_is_written_at_the_end_and_on_demand(run: Path, tmp_path: Pat
     assert (tmp_path / "page.html").read_text("utf-8") == text
 
 
+def test_a_kill_before_the_report_leaves_nothing_missing(tmp_path: Path) -> None:
+    """The model is saved first, so the same command finds a finished run and writes what came after."""
+    recipe = classifying(tmp_path, max_steps=4)
+    regard.train(recipe, quiet=True)
+    folder = Path(recipe.run)
+    (folder / "report.html").unlink()
+    leftovers = [folder / ".report.html.partial", folder / "model" / ".metrics.json.partial"]
+    for leftover in leftovers:
+        leftover.write_text("half a file")
+    regard.train(recipe, quiet=True)
+    assert "validation" in (folder / "report.html").read_text("utf-8")
+    assert not any(leftover.exists() for leftover in leftovers)
+
+
 def test_a_score_stands_with_its_interval(tmp_path: Path) -> None:
     recipe = classifying(tmp_path, max_steps=3)
     low, high = regard.train(recipe, quiet=True).metrics["intervals"]["test"]["accuracy"]

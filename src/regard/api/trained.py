@@ -26,7 +26,7 @@ from regard.models import Ensemble, ModelConfig
 from regard.models.ensemble import Member
 from regard.models.meta import max_tokens
 from regard.recipe import DataConfig, Recipe, laid_out
-from regard.runs.prepare import is_finished, pick_device, prepare
+from regard.runs.prepare import complete, is_finished, pick_device, prepare
 from regard.runs.store import load_model, save_model
 from regard.tasks import AnyTask, TaskConfig, Writing, task_rows
 from regard.tasks.seq2seq import Seq2Seq
@@ -312,6 +312,8 @@ def train(
     console, stop = None if quiet or not is_first() else ConsoleSink(), Stop()
     tell: Callable[[Event], None] = console or (lambda event: None)
     if not fresh and is_finished(recipe):
+        if is_first():
+            complete(Path(recipe.run))
         if console is not None:
             console.already_finished(recipe.run)
         return load(recipe.run, device=recipe.train.device)

@@ -40,6 +40,7 @@ from regard.runs.corpus import Corpus
 from regard.runs.lock import NAME as LOCK
 from regard.runs.lock import locked
 from regard.runs.report import write_report
+from regard.runs.report.page import NAME as REPORT
 from regard.runs.store import save_model, write_scores
 from regard.tasks import TASKS, AnyTask
 from regard.training import checkpoint
@@ -295,6 +296,15 @@ def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
         return False
     data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
     return not any(_has_changed(name, was, recipe, base) for name, was in data.items())
+
+
+def complete(folder: Path) -> None:
+    """Clean up after a kill that came when the model was saved already, and write a missing report."""
+    for parent in (folder, folder / "model"):
+        durable.mend(parent)
+    if not (folder / REPORT).exists():
+        with suppress(Exception):  # the model is whole; `regard report` says what is wrong
+            write_report(folder)
 
 
 def _has_changed(name: str, was: str, recipe: Recipe, base: Path) -> bool:
