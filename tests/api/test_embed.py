@@ -113,9 +113,9 @@ def test_the_command_tells_what_was_cut(
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "hf")
     texts = ["amber " * 29, "amber " * 30, "amber " * 31]
-    told = CliRunner().invoke(app, ["predict", "hf", "--embed", *texts, *out])
-    assert "2 of the texts longer than 29 pieces, which is what it reads: only the beginning" in told.stderr
-    assert CliRunner().invoke(app, ["predict", "hf", "--embed", texts[0]]).stderr == ""
+    told = CliRunner().invoke(app, ["embed", "hf", *texts, *out])
+    assert "2 of the texts longer than 29 tokens, which is what it reads: only the beginning" in told.stderr
+    assert CliRunner().invoke(app, ["embed", "hf", texts[0]]).stderr == ""
 
 
 def test_the_command_writes_lines_or_an_array(tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_the_command_writes_lines_or_an_array(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(MANY) + "\n", "utf-8")
     hf, file, out = (str(tmp_path / name) for name in ("hf", "texts.txt", "vectors.npy"))
     run = CliRunner().invoke
-    told = run(app, ["predict", hf, "--embed", *MANY[:2]])
+    told = run(app, ["embed", hf, *MANY[:2]])
     lines = [json.loads(line) for line in told.stdout.splitlines()]
     assert [line["input"] for line in lines] == MANY[:2]
     np.testing.assert_allclose([line["embedding"] for line in lines], wanted[:2], atol=1e-6)
-    assert run(app, ["predict", hf, "--embed", "--file", file, "--out", out]).exit_code == 0
+    assert run(app, ["embed", hf, "--file", file, "--out", out]).exit_code == 0
     np.testing.assert_allclose(np.load(out), wanted, atol=1e-6)

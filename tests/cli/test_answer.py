@@ -171,16 +171,16 @@ def test_eval_gives_f1_and_exact_match(call: Call, run: Path) -> None:
 def test_predict_answers_what_is_typed_about_a_context(call: Call, run: Path, home: Path) -> None:
     trained = regard.load(run)
     expected = trained.predict({"question": "where is amber?", "context": CONTEXT})
-    told = call("predict", run, "where is amber?", "--context", CONTEXT)
+    told = call("predict", run, "where is amber?", f"context={CONTEXT}")
     assert told.exit_code == 0, told.stderr
     assert told.stdout == f"{expected.text}\n"
     (home / "about.txt").write_text(f"{CONTEXT}\nfjord in grove.\n", "utf-8")
     answer = json.loads(
-        call("predict", run, "where is fjord?", "--context-file", "about.txt", "--json").stdout
+        call("predict", run, "question=where is fjord?", "context=@about.txt", "--json").stdout
     )
     assert answer["input"] == {"question": "where is fjord?", "context": f"{CONTEXT}\nfjord in grove."}
     assert {"text", "start", "end", "probability", "windows"} <= set(answer)
-    lines = call("predict", run, "--context", CONTEXT, input="where is amber?\n\nwhere is birch?\n").stdout
+    lines = call("predict", run, f"context={CONTEXT}", input="where is amber?\n\nwhere is birch?\n").stdout
     assert lines.splitlines()[:2] == [expected.text, ""]
 
 
@@ -193,35 +193,40 @@ def test_predict_answers_files(call: Call, run: Path, home: Path) -> None:
     assert [{key: json.loads(line)[key] for key in expected[0]} for line in lines] == expected
     assert len(call("predict", run, "-f", "test.json").stdout.splitlines()) == 15
     (home / "asked.txt").write_text("where is amber?\nwhere is cedar?\n")
-    lines = call("predict", run, "-f", "asked.txt", "--context", CONTEXT, "--json").stdout.splitlines()
+    lines = call("predict", run, "-f", "asked.txt", f"context={CONTEXT}", "--json").stdout.splitlines()
     assert [json.loads(line)["input"] for line in lines] == rows
     result = call("predict", run, "-f", "asked.txt")
     assert result.exit_code == 2
-    assert "needs a question and a context; give --context TEXT" in result.stderr
+    assert "asked with question and context; give context=VALUE or context=@FILE" in result.stderr
 
 
 @pytest.mark.parametrize("verb", ["predict", "explain"])
 def test_a_question_alone_is_refused(call: Call, run: Path, verb: str) -> None:
     result = call(verb, run, "where is amber?")
     assert result.exit_code == 2
-    assert (
-        "needs a question and a context; give --context TEXT, --context-file FILE, or a file" in result.stderr
-    )
+    assert "'where is amber?': which input this is cannot be told" in result.stderr
+    assert "this model is asked with question and context; write each as NAME=VALUE" in result.stderr
 
 
 def test_two_contexts_are_refused(call: Call, run: Path) -> None:
-    result = call("predict", run, "where?", "--context", "a", "--context-file", "b")
+    result = call("predict", run, "question=where?", "question=who?", "context=a", "context=b", "context=c")
     assert result.exit_code == 2
-    assert "--context and --context-file are both given" in result.stderr
+    assert "2 × question and 3 × context: give as many of one as of the other" in result.stderr
+    result = call("explain", run, "question=where?", "context=a", "context=b")
+    assert "2 inputs are given; give one at a time" in result.stderr
+    result = call("predict", run, "question=where?", "contxt=a")
+    assert "contxt: this model has no such input; did you mean context?" in result.stderr
+    result = call("predict", run, "question=where?", "context=@nowhere.txt")
+    assert result.stderr == "error: nowhere.txt: no such file\n"
 
 
 def test_explain_says_which_words_spoke(call: Call, run: Path, home: Path) -> None:
-    result = call("explain", run, "where is amber?", "--context", CONTEXT)
+    result = call("explain", run, "where is amber?", f"context={CONTEXT}")
     assert result.exit_code == 0, result.stderr
     assert "Measured, not attention" in result.stdout
     assert "begins: " in result.stdout
     assert (home / "attention.html").is_file()
-    blank = call("explain", run, " ", "--context", CONTEXT)
+    blank = call("explain", run, " ", f"context={CONTEXT}")
     assert "nothing to explain: question must not be empty" in blank.stderr
 
 
@@ -240,8 +245,8 @@ def test_it_leaves_proven_on_questions_with_contexts(call: Call, run: Path, home
 def test_a_long_context_is_told(call: Call, recipe: Path, home: Path) -> None:
     small = ("task.max_length=14", "task.overlap=2", "task.max_question=6")
     assert call("train", recipe, *TRAIN, *small, "run=run").exit_code == 0
-    result = call("predict", "run", "where is amber?", "--context", CONTEXT * 3, "--json")
+    result = call("predict", "run", "where is amber?", f"context={CONTEXT * 3}", "--json")
     answer = json.loads(result.stdout)
     assert answer["windows"] > 1
     assert (CONTEXT * 3)[answer["start"] or 0 : answer["end"] or 0] == answer["text"]
-    assert "1 of the contexts was read in overlapping windows of 14 pieces" in result.stderr
+    assert "1 of the contexts was read in overlapping windows of 14 tokens" in result.stderr

@@ -9,7 +9,7 @@ from small_runs import Call
 def test_prints_the_answers_and_writes_a_page(call: Call, translator: Path, home: Path) -> None:
     result = call("beams", translator, "一二三", "--beam", "3", "--set", "n_best=2")
     assert result.exit_code == 0
-    answers = call("predict", translator, "一二三", "--beam", "3", "--n-best", "2").stdout
+    answers = call("predict", translator, "一二三", "--beam", "3", "--top", "2").stdout
     for line in answers.splitlines():
         assert line.split("\t")[2] in result.stdout
     assert "hypotheses in" in result.stdout

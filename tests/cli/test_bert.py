@@ -48,10 +48,10 @@ def test_import_then_embed(call: Call, bert: Path) -> None:
     assert said.stdout.splitlines() == [
         "wrote own",
         "an encoder alone: it embeds texts, or begins a training (model.init_from)",
-        '  regard predict own --embed "your text"',
+        '  regard embed own "your text"',
     ]
     lines = {
-        name: [json.loads(line) for line in call("predict", name, "--embed", *TEXTS).stdout.splitlines()]
+        name: [json.loads(line) for line in call("embed", name, *TEXTS).stdout.splitlines()]
         for name in ("bert", "own")
     }
     assert lines["own"] == lines["bert"]
@@ -61,9 +61,9 @@ def test_import_then_embed(call: Call, bert: Path) -> None:
 
 def test_vectors_of_a_file_are_an_array(call: Call, bert: Path, home: Path) -> None:
     (home / "texts.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
-    said = call("predict", "bert", "--embed", "--file", "texts.txt", "--out", "vectors.npy")
+    said = call("embed", "bert", "--file", "texts.txt", "--out", "vectors.npy")
     assert said.stdout == "wrote vectors.npy: 5 vectors of 14 numbers\n"
-    piped = call("predict", "bert", "--embed", input="\n".join(TEXTS) + "\n").stdout.splitlines()
+    piped = call("embed", "bert", input="\n".join(TEXTS) + "\n").stdout.splitlines()
     expected = [json.loads(line)["embedding"] for line in piped]
     np.testing.assert_allclose(np.load(home / "vectors.npy"), expected, atol=1e-6)
 
@@ -90,7 +90,7 @@ def test_vectors_are_written_whole_or_not_at_all(
         raise OSError("14 requested and 3 written")
 
     monkeypatch.setattr(np, "save", save)
-    said = refused(call, "predict", "bert", "--embed", "--out", "x.npy", "x")
+    said = refused(call, "embed", "bert", "--out", "x.npy", "x")
     assert "x.npy: cannot be written (14 requested and 3 written)" in said
     assert [path.name for path in home.iterdir()] == ["bert"]
 
@@ -105,15 +105,11 @@ def refused(call: Call, *arguments: object) -> str:
 
 def test_what_is_wrong_is_one_sentence(call: Call, bert: Path, home: Path) -> None:
     recipe = write_recipe(home, RECIPE)
-    for option, value in (("--beam", 3), ("--engine", "ct2"), ("--second", "y"), ("--context", "y")):
-        said = refused(call, "predict", "bert", "--embed", option, value, "x")
-        assert f"makes vectors and answers nothing; leave {option} out" in said
-    assert "a name that ends in .npy" in refused(call, "predict", "bert", "--embed", "--out", "x.txt", "x")
+    assert "a name that ends in .npy" in refused(call, "embed", "bert", "--out", "x.txt", "x")
     (home / "x.npy").touch()
-    assert "already exists" in refused(call, "predict", "bert", "--embed", "--out", "x.npy", "x")
-    said = refused(call, "predict", "bert", "--embed", "--out", "nowhere/x.npy", "x")
+    assert "already exists" in refused(call, "embed", "bert", "--out", "x.npy", "x")
+    said = refused(call, "embed", "bert", "--out", "nowhere/x.npy", "x")
     assert "nowhere/x.npy: no such folder; make it, or choose another" in said
-    assert "only vectors (--embed)" in refused(call, "predict", "bert", "--out", "y.npy", "x")
     assert "made by another tool" in refused(call, "predict", "bert", "x")
     assert "nowhere: no such folder" in refused(call, "train", recipe, "model.init_from=nowhere")
     (bert / "model.safetensors").write_bytes(pickle.dumps({"weights": [1.0]}))

@@ -65,7 +65,7 @@ def test_blank_lines_have_no_label(call: Call, classifier: Path) -> None:
 
 
 def test_json_lines(call: Call, translator: Path, classifier: Path) -> None:
-    lines = call("predict", translator, "--json", "--n-best", "2", input="一二\n\n").stdout.splitlines()
+    lines = call("predict", translator, "--json", "--top", "2", input="一二\n\n").stdout.splitlines()
     full, blank = map(json.loads, lines)
     assert full["input"] == "一二"
     assert len(full["others"]) == 1
@@ -76,12 +76,12 @@ def test_json_lines(call: Call, translator: Path, classifier: Path) -> None:
 
 
 def test_n_best_are_numbered_lines(call: Call, translator: Path) -> None:
-    result = call("predict", translator, "一二", "三", "--beam", "3", "--n-best", "3")
+    result = call("predict", translator, "一二", "三", "--beam", "3", "--top", "3")
     cells = [line.split("\t") for line in result.stdout.splitlines()]
     assert [number for number, _, _ in cells] == ["1"] * 3 + ["2"] * 3
     scores = [float(score) for _, score, _ in cells]
     assert scores[:3] == sorted(scores[:3], reverse=True)
-    unscored = call("predict", translator, "一二", "--beam", "1", "--n-best", "1", "--set", "scores=false")
+    unscored = call("predict", translator, "一二", "--beam", "1", "--top", "1", "--set", "scores=false")
     assert unscored.stdout.startswith("1\t\t")
 
 
@@ -109,9 +109,9 @@ def test_the_first_answer_does_not_wait_for_the_second_text(translator: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["x", "--file", "y"], "error: texts and --file y are both given; give one of them"),
+        (["x", "--file", "y"], "error: the inputs and --file y are both given; give one of them"),
         (["x", "--beam", "0"], "error: decode.beam: "),
-        (["x", "--n-best", "9"], "error: decode: n_best (9) cannot exceed beam (2)"),
+        (["x", "--top", "9"], "error: decode: n_best (9) cannot exceed beam (2)"),
         (["--file", "nowhere.txt"], "error: nowhere.txt: no such file"),
     ],
 )
@@ -169,7 +169,7 @@ def test_an_input_that_is_cut_is_told(call: Call, run: str, request: pytest.Fixt
 
 
 def test_an_answer_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    _write(1, Written("two\nlines\r\n and\u2028more\x00", (), 0.0), ranked=False)
+    _write(1, Written("two\nlines\r\n and\u2028more\x00", (), 0.0), top=None)
     assert capsys.readouterr().out == "two lines  and more \n"
 
 

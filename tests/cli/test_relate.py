@@ -128,18 +128,18 @@ def test_marked_and_raw_text(call: Call, home: Path, pairs: str, names: str) -> 
     answer = call("predict", pairs, asked).stdout.strip()
     assert answer in ("Other", "Rules(e1,e2)", "Rules(e2,e1)")
     raw = "birch amber cedar ember"
-    told = json.loads(call("predict", pairs, "--entities", names, "--json", raw).stdout)
+    told = json.loads(call("relate", pairs, names, "--json", raw).stdout)
     assert told["input"] == raw
     assert [one["text"] for one in told["entities"]] == ["amber", "ember"]
     assert [one["text"] for one in told["relations"]] == [answer] * (answer != "Other")
-    piped = call("predict", pairs, "--entities", names, input=f"{raw}\n\nbirch\n").stdout
+    piped = call("relate", pairs, names, input=f"{raw}\n\nbirch\n").stdout
     assert piped.splitlines() == [told["text"], "", ""]
     far = f"amber {'birch ' * 300}ember"
-    unread = "longer than 256 pieces (task.max_length): what is far from the entities was not read"
+    unread = "longer than 256 tokens (task.max_length): what is far from the entities was not read"
     assert (
         f"1 of the texts {unread}" in call("predict", pairs, f"<e1>{far[:5]}</e1><e2>{far[5:]}</e2>").stderr
     )
-    assert f"1 of the texts {unread}" in call("predict", pairs, "--entities", names, far).stderr
+    assert f"1 of the texts {unread}" in call("relate", pairs, names, far).stderr
     explained = call("explain", pairs, asked, "--out", "x.html", "--svg", "x.svg")
     assert explained.exit_code == 0, explained.stderr
     assert (home / "x.html").is_file()
@@ -158,15 +158,10 @@ def test_what_is_refused_is_one_sentence(call: Call, pairs: str, names: str) -> 
         call, "predict", pairs, "raw text"
     )
     assert "input:1: <e2> is missing" in refused(call, "explain", pairs, "<e1>a</e1> b")
-    said = refused(call, "predict", pairs, "--entities", names, "--engine", "ct2", "x")
-    assert "leave --engine out" in said
-    assert "tag models relate nothing" in refused(call, "predict", names, "--entities", names, "x")
-    assert "find no entities; give a run" in refused(call, "predict", pairs, "--entities", pairs, "x")
-    assert "does not search; leave --beam out" in refused(
-        call, "predict", pairs, "--entities", names, "--beam", 2, "x"
-    )
-    assert "leave --entities out" in refused(call, "predict", pairs, "--embed", "--entities", names, "x")
-    assert "no such run" in refused(call, "predict", pairs, "--entities", "nowhere", "x")
+    assert "tag models relate nothing" in refused(call, "relate", names, names, "x")
+    assert "find no entities; give a run" in refused(call, "relate", pairs, pairs, "x")
+    assert "no such run" in refused(call, "relate", pairs, "nowhere", "x")
+    assert "both given" in refused(call, "relate", pairs, names, "x", "--file", "y.txt")
 
 
 def test_a_text_that_is_refused_is_told_by_its_place(call: Call, pairs: str, home: Path) -> None:

@@ -67,7 +67,9 @@ def test_scores_and_answers(run: Path) -> None:
     trained = regard.load(run)
     asked = {"text": "amber birch", "second": "amber cedar"}
     answer = trained.predict(asked)
-    told = json.loads(call("predict", run, asked["text"], "--second", asked["second"], "--json").stdout)
+    told = json.loads(
+        call("predict", run, f"text={asked['text']}", f"second={asked['second']}", "--json").stdout
+    )
     assert told["input"] == asked
     assert told["probabilities"] == answer.to_json()["probabilities"]
     swapped = trained.predict({"text": asked["second"], "second": asked["text"]})
@@ -88,8 +90,8 @@ def test_what_cannot_be_asked(run: Path, tmp_path: Path) -> None:
         trained.export(tmp_path / "there", "onnx", ["amber"])
     result = call("predict", run, "amber")
     assert result.exit_code == 2
-    assert "this model needs a text and a second; give --second TEXT, or a file" in result.stderr
-    result = call("predict", run, "amber", "--context", "birch")
+    assert "this model is asked with text and second; write each as NAME=VALUE" in result.stderr
+    result = call("predict", run, "text=amber", "context=birch")
     assert (result.exit_code, result.stdout) == (2, "")
 
 

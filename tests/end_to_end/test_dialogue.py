@@ -81,7 +81,9 @@ def test_a_reply_says_something(trained: Trained) -> None:
 def test_a_chat_keeps_its_turns(trained: Trained) -> None:
     chat = Chat()
     asked = []
-    for text in chat.asking(["amber", "cedar", "", "ember"]):
+    typed = ["amber", "cedar", "", "ember"]
+    for row in chat.asking(Row({"context": line}, "standard input", n) for n, line in enumerate(typed, 1)):
+        text = row.cells["context"]
         asked.append(text)
         chat.hear(trained.predict(text) if text else None)
     first = trained.predict("amber").text
@@ -117,14 +119,6 @@ def test_a_file_is_read_with_the_mark_of_the_run(trained: Trained, folder: Path,
     shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["input"] == "amber\nbirch"
-
-
-def test_what_all_questions_are_about_is_not_for_conversations(trained: Trained, folder: Path) -> None:
-    shown = CliRunner().invoke(app, ["predict", str(folder / "run"), "amber", "--context", "birch"])
-    assert shown.exit_code == 2
-    assert "--context: this model needs nothing beside the context it answers" in " ".join(
-        shown.stderr.split()
-    )
 
 
 def test_it_is_served(trained: Trained, folder: Path, tmp_path: Path) -> None:

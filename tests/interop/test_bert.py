@@ -92,7 +92,7 @@ def test_an_encoder_alone_answers_nothing_and_says_so(tmp_path: Path) -> None:
     written(tmp_path / "hf")
     import_folder(tmp_path / "hf", tmp_path / "own")
     with pytest.raises(
-        RunError, match=r"an encoder alone.*--embed, or begin a training with model\.init_from"
+        RunError, match=r"an encoder alone.*regard embed, or begin a training with model\.init_from"
     ):
         regard.load(tmp_path / "own")
 

@@ -102,10 +102,10 @@ def test_it_is_learnt_scored_answered_and_explained(run: Path, tmp_path: Path) -
     assert scores["accuracy"] > 85
     asked = pictures(1, 9)[0]
     (tmp_path / "asked.json").write_text(json.dumps(asked["toy"]))
-    result = call("predict", "run", "@asked.json")
+    result = call("predict", "run", "toy=@asked.json")
     assert result.stdout.strip() == asked["label"]
     assert call("eval", "run", "test.jsonl").exit_code == 0
-    result = call("explain", "run", "@asked.json")
+    result = call("explain", "run", "toy=@asked.json")
     assert result.exit_code == 0, result.output
     explanation = regard.load(run).explain(asked["toy"])
     columns = explanation.map("pooling.attention").columns

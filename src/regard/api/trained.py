@@ -18,7 +18,7 @@ from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.files.columns import Column
-from regard.files.row import Asked, Row, several
+from regard.files.row import Asked, Row, several, text_of
 from regard.interop.ct2_translator import BUILTIN, EngineChoice
 from regard.interop.export import Report, export
 from regard.metrics.resample import Difference, Weighable, differences, intervals
@@ -155,19 +155,21 @@ class Trained:
         steps = task.follow(self.model, task.collate([example]).to(self.device))
         return each_evaluating(self.model, steps)
 
-    def beams(self, text: str, **decode: Any) -> BeamTree:
+    def beams(self, text: Asked, **decode: Any) -> BeamTree:
         """The search for the answer: every beginning that was considered, and what became of it."""
         task = self._with_settings(decode)
         if not isinstance(task, Writing):
             raise RecipeError(f"{task.kind} models do not search; there is no tree of beams")
-        (example,) = task.encode(task.asked([text]))
+        (row,) = task.asked([text])
+        (example,) = task.encode([row])
         if not task.is_answerable(example):
             raise DataError("there is nothing to search for: the text is empty")
         with evaluating(self.model):
             tree = task.recorded(self.model, task.collate([example]).to(self.device))
         settings = task.decode.model_dump(exclude_defaults=True) | {"beam": task.decode.beam}
         said = ", ".join(f"{name} {value}" for name, value in settings.items())
-        return BeamTree.of(tree, task.writer.tokenizer, str(self.model_config), text, said)
+        question = "\n".join(text_of(row.cells[name]) for name in task.inputs)
+        return BeamTree.of(tree, task.writer.tokenizer, str(self.model_config), question, said)
 
     def evaluate(
         self,

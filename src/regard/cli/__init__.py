@@ -20,6 +20,7 @@ from regard.cli.baseline import baseline
 from regard.cli.beams import beams
 from regard.cli.check import check
 from regard.cli.demo import demo
+from regard.cli.embed import embed
 from regard.cli.evaluate import evaluate
 from regard.cli.explain import explain
 from regard.cli.export import export
@@ -28,6 +29,7 @@ from regard.cli.info import info
 from regard.cli.init import init
 from regard.cli.positions import positions
 from regard.cli.predict import predict
+from regard.cli.relate import relate
 from regard.cli.report import report
 from regard.cli.serve import serve
 from regard.cli.train import train
@@ -72,6 +74,8 @@ VERBS: dict[str, Callable[..., None]] = {
     "predict": predict,
     "explain": explain,
     "beams": beams,
+    "embed": embed,
+    "relate": relate,
     "export": export,
     "import": import_,
     "info": info,

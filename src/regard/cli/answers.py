@@ -1,8 +1,8 @@
-"""What `regard predict` writes: an answer to every text, a line each or as JSON, as soon as it is ready."""
+"""Answers of `regard predict`: a line or a JSON object for each input as soon as it is ready, or a table."""
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import tee
 from pathlib import Path
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
-from regard.cli.texts import asks, file_rows, is_blank, layout, numbered, only_left, tell_cut, typed_value
+from regard.cli.question import needed, ways
+from regard.cli.rows import STDIN, asks, file_rows, is_blank, layout, line_rows, report_cut
+from regard.cli.table import Table, joined
 from regard.errors import DataError
+from regard.files.row import side_by_side
 from regard.text.plain import by_line, one_line, printable
 
 if TYPE_CHECKING:
@@ -21,94 +24,169 @@ if TYPE_CHECKING:
     from regard.files.row import Row
     from regard.tasks.task import Prediction
 
-Given = Callable[..., "Callable[[], Iterator[Row]]"]
-STDIN = "standard input"
+
+@dataclass(frozen=True)
+class Source:
+    """Where the inputs come from: the command line, a file, standard input."""
+
+    run: Path
+    fields: "Mapping[str, Field]"
+    typed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Cells of the command line, by the name of their input."""
+    file: str | None = None
+    columns: "Mapping[str, Column] | None" = None
+    encoding: str | None = None
+
+    @property
+    def left(self) -> list[str]:
+        """The inputs that the command line does not name."""
+        return [name for name in self.fields if name not in self.typed]
+
+    @property
+    def is_typed(self) -> bool:
+        return self.file is None and not self.left
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody types the inputs one by one."""
+        return self.file is None and bool(self.left) and sys.stdin.isatty()
+
+    def check(self) -> None:
+        """DataError unless every input comes from somewhere."""
+        from regard.files.formats import file_format
+
+        if self.columns and self.file is None:
+            raise DataError("--column: only a file (--file) has columns; leave it out")
+        if self.file is not None and not self.left:
+            raise DataError(f"the inputs and --file {self.file} are both given; give one of them")
+        if len(self.left) > 1 and (self.file is None or file_format(self.file) == "text"):
+            raise DataError(
+                f"{needed(self.fields)}; give {ways(self.left[1:])}, "
+                "or a file with a column for each (--file)"
+            )
+        if self.left and any(len(cells) > 1 for cells in self.typed.values()):
+            raise DataError("an input that stands beside many others can be given only once")
+
+    def count(self) -> int | None:
+        """How many questions there are, where that can be known before."""
+        if self.is_typed:
+            return max(map(len, self.typed.values()))
+        return None if self.file is None else sum(1 for _ in self._read())
+
+    def rows(self, asked: "Callable[[Iterable[Any]], list[Row]]") -> "Iterator[Row]":
+        """The questions; `asked` makes rows of what was typed."""
+        if self.is_typed:
+            return iter(asked(side_by_side(self.typed)))
+        if not self.typed:
+            return self._read()
+        (constant,) = asked([{name: cells[0] for name, cells in self.typed.items()}])
+        return (replace(row, cells=row.cells | constant.cells) for row in self._read())
+
+    def _read(self) -> "Iterator[Row]":
+        from regard.files.lines import stream_lines
+
+        if self.file is not None:
+            columns, encoding = layout(self.run, self.file, self.left, self.encoding, self.columns)
+            return file_rows(self.file, columns, encoding, self.fields)
+        lines = stream_lines(sys.stdin.buffer, STDIN, encoding=self.encoding or "utf-8")
+        return line_rows(lines, STDIN, self.left[0], self.fields)
 
 
-def write_answers(
-    trained: "Trained",
-    given: Given,
-    texts: list[str] | None,
-    file: str | None,
-    about: dict[str, str],
-    search: dict[str, Any],
-    *,
-    shows_engine: bool,
-    json: bool,
-) -> None:
-    """`given` has the texts of a file or of standard input, for the roles that are not in `about`."""
-    from regard.files.formats import file_format
+@dataclass(frozen=True)
+class Form:
+    """What an answer is printed as."""
 
-    left = [role for role in trained.task.inputs if role not in about]
-    if file is None or file_format(file) == "text":
-        only_left(trained.task.inputs, about)
-    rows = given(left, fields=trained.task_config.unfitted)
-    if not json and "n_best" not in search and _has_one_answer(trained, search):
+    json: bool = False
+    top: int | None = None
+    """How many answers each input gets, where the command line says so."""
+    shows_engine: bool = False
+
+
+def write_answers(trained: "Trained", source: Source, search: dict[str, Any], form: Form) -> None:
+    """Prints the answers in the order of the inputs."""
+    source.check()
+    if not form.json and form.top is None and _has_one_answer(trained, search):
         search = {"scores": False} | search
-    if shows_engine:
+    if form.shows_engine:
         console.line(f"engine: {trained.answered_by(**search)}", "dim", console=console.ERR)
-    typed = not texts and file is None and sys.stdin.isatty()
-    chat = Chat() if typed and trained.task.kind == "dialogue" else None
-    if typed:
-        said = "One text a line; end with Ctrl-D." if chat is None else CHATTING
-        console.line(said, "dim", console=console.ERR)
-    if texts and left[0] in trained.task_config.asked:
-        lines: Iterable[Row] = trained.task.asked([typed_value(trained, left[0], text) for text in texts])
-    else:
-        lines = numbered(texts, "input", *left) if texts else rows()
+    typing = source.is_terminal
+    chat = Chat() if typing and trained.task.converses else None
+    if typing:
+        hint = "One input a line; end with Ctrl-D." if chat is None else CHATTING
+        console.line(hint, "dim", console=console.ERR)
+    rows = source.rows(partial(_asked, trained, source))
     if chat is not None:
-        lines = numbered(chat.asking(text for row in lines for text in row.cells.values()), STDIN, *left)
-    asked = _with(lines, about)
-    total = count(texts, file, rows)
-    cut = windowed = 0
-    shows = typed and sys.stdout.isatty() and not json
-    live = shows and not shows_engine and _has_one_answer(trained, search)
-    ranked, alone = "n_best" in search, total == 1 and file is None
-    with console.progress("predicting", total, shown=file is not None and not sys.stdout.isatty()) as tick:
-        for number, (row, answer) in enumerate(_answers(trained, asked, search, typed, live), 1):
+        rows = chat.asking(rows)
+    total = source.count()
+    live = (
+        typing
+        and sys.stdout.isatty()
+        and not (form.json or form.shows_engine)
+        and _has_one_answer(trained, search)
+    )
+    alone = total == 1 and source.is_typed
+    counted = Counted(trained)
+    with console.progress(
+        "predicting", total, shown=source.file is not None and not sys.stdout.isatty()
+    ) as tick:
+        for number, (row, answer) in enumerate(_answers(trained, rows, search, typing, live), 1):
             if chat is not None:
                 chat.hear(answer)
-            if json:
+            if form.json:
                 console.write_json({"input": asks(row), "text": ""} | (answer.to_json() if answer else {}))
             elif not live:
-                _write(number, answer, ranked=ranked, alone=alone)
+                _write(number, answer, top=form.top, alone=alone)
             sys.stdout.flush()
-            cut += answer is not None and answer.cut
-            windowed += getattr(answer, "windows", 1) > 1
+            counted.add(answer)
             tick(1)
-    tell_cut(trained, cut, windowed)
+    counted.report()
 
 
-def given(
-    run: Path,
-    file: str | None,
-    roles: Sequence[str],
-    encoding: str | None,
-    fields: "Mapping[str, Field] | None" = None,
-    columns: "dict[str, Column] | None" = None,
-) -> "Callable[[], Iterator[Row]]":
-    """The texts of the file, or of standard input."""
-    if file is not None:
-        return partial(file_rows, file, *layout(run, file, roles, encoding, columns), fields)
-    if columns:
-        raise DataError("--columns: only a file (--file) has any; leave it out")
-    return partial(_typed_rows, roles[0], encoding or "utf-8")
+def write_table(trained: "Trained", source: Source, search: dict[str, Any], form: Form, out: Path) -> None:
+    """Writes the columns of the input file and those of the answers to a file, whole or not at all."""
+    source.check()
+    if source.file is None:
+        raise DataError(f"--out {out}: a table is written of a file's rows; name it with --file")
+    table = Table.named(out, source.file)
+    rows = source.rows(partial(_asked, trained, source))
+    columns, encoding = layout(source.run, source.file, source.left, source.encoding, source.columns)
+    counted = Counted(trained)
+    with console.progress("predicting", source.count()) as tick:
+
+        def answered() -> "Iterator[tuple[Row, Prediction | None]]":
+            for row, answer in _answers(trained, rows, search, one_by_one=False):
+                counted.add(answer)
+                tick(1)
+                yield row, answer
+
+        n = table.write(joined(answered(), source.file, columns, encoding, form.top or 1))
+    console.line(f"wrote {out}: {n:,} rows")
+    counted.report()
 
 
-def _with(rows: "Iterable[Row]", about: dict[str, str]) -> "Iterable[Row]":
-    """Each beside what all of them are about."""
-    return (replace(row, cells=row.cells | about) for row in rows) if about else rows
+def _asked(trained: "Trained", source: Source, questions: Iterable[Any]) -> "list[Row]":
+    """Rows of what was typed; of inputs that stand beside those of a file, no whole question."""
+    from regard.files.row import rows_of
+
+    if source.is_typed:
+        return trained.task.asked(questions)
+    return rows_of(questions, *source.typed, fields=source.fields)
 
 
-def count(texts: list[str] | None, file: str | None, lines: Callable[[], Iterator[Any]]) -> int | None:
-    """How many there are, where that can be known before."""
-    return len(texts) if texts else sum(1 for _ in lines()) if file else None
+@dataclass
+class Counted:
+    """How many inputs were too long."""
 
+    trained: "Trained"
+    cut: int = 0
+    windowed: int = 0
 
-def _typed_rows(role: str, encoding: str) -> "Iterator[Row]":
-    from regard.files.lines import stream_lines
+    def add(self, answer: "Prediction | None") -> None:
+        self.cut += answer is not None and answer.cut
+        self.windowed += getattr(answer, "windows", 1) > 1
 
-    return numbered(stream_lines(sys.stdin.buffer, STDIN, encoding=encoding), STDIN, role)
+    def report(self) -> None:
+        report_cut(self.trained, self.cut, self.windowed)
 
 
 def _answers(
@@ -133,34 +211,32 @@ def _asking(trained: "Trained", search: dict[str, Any], live: bool) -> "Callable
 
 
 def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:
-    config = trained.task_config
-    decode = getattr(config, "decode", None)
+    decode = getattr(trained.task_config, "decode", None)
     return decode is not None and decode.n_best == 1 and "n_best" not in search
 
 
-def _shown(telling: Generator[str, None, "Prediction"]) -> "Prediction":
+def _shown(beginnings: Generator[str, None, "Prediction"]) -> "Prediction":
     """The answer, on the terminal while it is being written."""
-    shown = ""
+    written = ""
     while True:
         try:
-            said = by_line(printable, next(telling))
-        except StopIteration as found:
+            text = by_line(printable, next(beginnings))
+        except StopIteration as end:
             sys.stdout.write("\n")
-            answer: Prediction = found.value
+            answer: Prediction = end.value
             return answer
-        sys.stdout.write(said.removeprefix(shown) if said.startswith(shown) else f"\n{said}")
+        sys.stdout.write(text.removeprefix(written) if text.startswith(written) else f"\n{text}")
         sys.stdout.flush()
-        shown = said
+        written = text
 
 
-def _write(number: int, answer: "Prediction | None", *, ranked: bool, alone: bool = False) -> None:
+def _write(number: int, answer: "Prediction | None", *, top: int | None, alone: bool = False) -> None:
     """A line into files and pipes, unless it is the only one; on a terminal nothing that it would obey."""
     clean: Callable[[str], str] = printable if sys.stdout.isatty() else one_line
-    if alone and not ranked:
+    if alone and top is None:
         clean = partial(by_line, clean)
-    if answer is None or not ranked:
+    if answer is None or top is None:
         sys.stdout.write(clean(answer.text if answer else "") + "\n")
         return
-    best = answer.to_json()
-    for each in (best, *best.get("others", ())):
-        sys.stdout.write(f"{number}\t{each.get('score', '')}\t{clean(each['text'])}\n")
+    for text, score in answer.ranked()[:top]:
+        sys.stdout.write(f"{number}\t{'' if score is None else round(score, 4)}\t{clean(text)}\n")

@@ -43,15 +43,15 @@ Settings = Annotated[
     ),
 ]
 Beam = Annotated[int | None, typer.Option(metavar="N", help="Hypotheses kept while searching; 1 is greedy.")]
-Context = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What questions are about, for a model that needs it.")
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT|NAME=VALUE|NAME=@FILE",
+        help="A text, or the path of a picture; a model with several inputs is given each by its name.",
+        show_default=False,
+    ),
 ]
-ContextFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The same, from a plain text file; or .gz.")
-]
-Second = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="The other text, for a model that reads two.")
-]
+Encoding = Annotated[str | None, typer.Option(help="Of the file; by default that of the training data.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 _SETTING = re.compile(r"(?:(?:task\.)?decode\.)?([a-z_]+)=(.*)", re.DOTALL)

@@ -6,15 +6,14 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli import console
-from regard.cli.arguments import AsJson, Beam, Run, Settings, search_settings
+from regard.cli.arguments import AsJson, Beam, Inputs, Run, Settings, search_settings
 from regard.cli.files import free, write
+from regard.cli.question import only_question
 
 
 def beams(
     run: Run,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the model shall answer.", show_default=False)
-    ],
+    inputs: Inputs = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page; by default beams.html.", show_default=False),
@@ -32,7 +31,8 @@ def beams(
     from regard.text.plain import printable
 
     search = search_settings(settings or ()) | ({} if beam is None else {"beam": beam})
-    tree = regard.load(run).beams(text, **search)
+    trained = regard.load(run)
+    tree = trained.beams(only_question(inputs or (), trained.task_config.question), **search)
     if json:
         console.write_json(tree.to_json())
         return

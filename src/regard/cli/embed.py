@@ -1,55 +1,67 @@
-"""What `regard predict --embed` writes: JSON lines, or an array of numpy."""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from regard.cli import console
+from regard.cli.arguments import Columns, Encoding, columns
 from regard.cli.files import fill
-from regard.errors import RecipeError, RunError
+from regard.cli.rows import TextFile, texts_of
+from regard.errors import RunError
 
 if TYPE_CHECKING:
     from regard.api.embed import Embedder
 
 
-def refuse_others(given: dict[str, object]) -> None:
-    """Settings that are about answers."""
-    if others := [name for name, value in given.items() if value]:
-        raise RecipeError(f"--embed makes vectors and answers nothing; leave {others[0]} out")
-
-
-def write_vectors(run: Path, texts: Iterable[str], out: Path | None, total: int | None) -> None:
+def embed(
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run folder, or a BERT of Hugging Face.", show_default=False),
+    ],
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Texts; without any, the lines of standard input."),
+    ] = None,
+    file: TextFile = None,
+    where: Columns = None,
+    encoding: Encoding = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the vectors to this .npy file instead.")
+    ] = None,
+) -> None:
+    """Print a vector for each text, as JSON lines."""
     from regard.api.embed import Embedder
 
+    rows, total = texts_of(run, texts, file, columns(where), encoding)
     if out is not None:
         _refuse(out)
     embedder = Embedder.load(run)
     if out is None:
-        asked, kept = tee(texts)
+        asked, kept = tee(row.cells["text"] for row in rows)
         for text, vector in zip(kept, embedder.stream(asked), strict=True):
             console.write_json({"input": text, "embedding": [round(float(x), 7) for x in vector]})
-        _tell_cut(embedder)
-        return
-    rows = []
-    with console.progress("embedding", total) as tick:
-        for vector in embedder.stream(texts):
-            rows.append(vector)
-            tick(1)
-    _save(out, rows, embedder.d_out)
-    console.line(f"wrote {out}: {len(rows):,} vectors of {embedder.d_out} numbers")
-    _tell_cut(embedder)
+    else:
+        vectors = []
+        with console.progress("embedding", total) as tick:
+            for vector in embedder.stream(row.cells["text"] for row in rows):
+                vectors.append(vector)
+                tick(1)
+        _save(out, vectors, embedder.d_out)
+        console.line(f"wrote {out}: {len(vectors):,} vectors of {embedder.d_out} numbers")
+    _report_cut(embedder)
 
 
-def _tell_cut(embedder: "Embedder") -> None:
+def _report_cut(embedder: "Embedder") -> None:
     if embedder.n_cut:
-        limit = f"longer than {embedder.max_length} pieces, which is what it reads"
+        limit = f"longer than {embedder.max_length} tokens, which is what it reads"
         line = f"{embedder.n_cut:,} of the texts {limit}: only the beginning was read"
         console.line(line, "dim", console=console.ERR)
 
 
 def _refuse(out: Path) -> None:
-    """Where nothing could be written in the end, before everything is read."""
+    """RunError for a file that could not be written in the end, before everything is read."""
     if out.suffix != ".npy":
         raise RunError(f"{out}: give a name that ends in .npy")
     if out.exists():

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Context, ContextFile, Run, Second
+from regard.cli.arguments import Inputs, Run
 from regard.cli.files import free, write
-from regard.cli.texts import beside, beside_second, only_left, typed_value
+from regard.cli.question import only_question
 from regard.errors import RunError
 
 if TYPE_CHECKING:
@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 def explain(
     run: Run,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the model shall answer.", show_default=False)
-    ],
-    context: Context = None,
-    context_file: ContextFile = None,
-    second: Second = None,
+    inputs: Inputs = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The page; by default attention.html.", show_default=False),
@@ -40,11 +35,8 @@ def explain(
     if out is not None and out == svg:
         raise RunError(f"{out}: cannot be page and picture at once; give two names")
     trained = regard.load(run)
-    about = beside(context, context_file, trained.task.inputs, None)
-    about |= beside_second(second, trained.task.inputs)
-    role = only_left(trained.task.inputs, about)
-    asked = {role: typed_value(trained, role, text)} | about
-    show(trained.explain(asked), out or free("attention.html"), svg or free("attention.svg"))
+    question = only_question(inputs or (), trained.task_config.question)
+    show(trained.explain(question), out or free("attention.html"), svg or free("attention.svg"))
 
 
 def show(explanation: "Explanation", page: Path, picture: Path) -> None:

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Run
-from regard.cli.texts import asks, file_rows, layout
+from regard.cli.rows import asks, file_rows, layout
 from regard.errors import DataError, RunError
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
     from regard.recipe import Recipe
 
     if inputs is not None:
-        return list(map(asks, file_rows(inputs, *layout(run, inputs, task.inputs, None)))), None
+        rows_of_file = file_rows(inputs, *layout(run, inputs, task.inputs, None), task.question)
+        return list(map(asks, rows_of_file)), None
     path = run / "recipe.json"
     if not path.is_file():
         raise RunError(

@@ -27,4 +27,4 @@ def import_(
         console.line(f"  regard predict {out} {typed(TASKS[kind], TASKS[kind].settings())}")
     else:
         console.line("an encoder alone: it embeds texts, or begins a training (model.init_from)", "dim")
-        console.line(f'  regard predict {out} --embed "your text"')
+        console.line(f'  regard embed {out} "your text"')

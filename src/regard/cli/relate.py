@@ -1,36 +1,44 @@
-"""What `regard predict --entities` writes: a line for each text, with the relations that were found in it."""
-
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
 
 from regard.cli import console
-from regard.cli.texts import tell_cut
-from regard.errors import RecipeError
+from regard.cli.arguments import AsJson, Columns, Encoding, Run, columns
+from regard.cli.rows import TextFile, report_cut, texts_of
 from regard.text.plain import one_line, printable
 
-if TYPE_CHECKING:
-    from regard.files.row import Row
 
+def relate(
+    run: Run,
+    tagger: Annotated[
+        Path, typer.Argument(metavar="TAG_RUN", help="A run that finds the entities.", show_default=False)
+    ],
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="Raw texts; without any, the lines of standard input."),
+    ] = None,
+    file: TextFile = None,
+    where: Columns = None,
+    encoding: Encoding = None,
+    json: AsJson = False,
+) -> None:
+    """Find the entities in raw texts, and how every two of them are related.
 
-def refuse_others(given: dict[str, object]) -> None:
-    """Settings that are about other answers."""
-    if others := [name for name, value in given.items() if value]:
-        raise RecipeError(f"--entities finds relations and does not search; leave {others[0]} out")
-
-
-def write_relations(run: Path, tagger: Path, texts: "Iterable[str | Row]", *, json: bool) -> None:
+    TAG_RUN finds the entities, RUN says what each two have to do with each other: a line for each text.
+    """
     from regard.api.relate import Relations
 
     clean = printable if sys.stdout.isatty() else one_line
+    rows, _ = texts_of(run, texts, file, columns(where), encoding)
     relations = Relations.load(run, tagger)
     cut = 0
-    for found in relations.stream(texts):
+    for related in relations.stream(rows):
         if json:
-            console.write_json({"input": found.input} | found.to_json())
+            console.write_json({"input": related.input} | related.to_json())
         else:
-            sys.stdout.write(clean(found.text) + "\n")
+            sys.stdout.write(clean(related.text) + "\n")
         sys.stdout.flush()
-        cut += found.cut
-    tell_cut(relations.relater, cut)
+        cut += related.cut
+    report_cut(relations.relater, cut)

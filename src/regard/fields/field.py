@@ -82,6 +82,8 @@ class Field(Protocol):
     """Of the files that cells may be, in lower case with their dots; none where they are no files."""
     widget: ClassVar[str] = "json"
     """What the page asks for it with: the name of a file in serve/web/fields."""
+    example: ClassVar[str] = "@input.json"
+    """What a command line may hold for it; empty for a text."""
     spread: ClassVar[bool] = False
     """Whether a table without a column for it has it in all columns that no other role takes."""
     accepts: ClassVar[str] = ""

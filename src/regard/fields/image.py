@@ -81,6 +81,7 @@ class Image(Media):
     reads: ClassVar[str] = "pixels"
     widget: ClassVar[str] = "image"
     accepts: ClassVar[str] = "image/*"
+    example: ClassVar[str] = "picture.png"
     suffixes: ClassVar[frozenset[str]] = picture.SUFFIXES
     config: ImageSettings = field(default_factory=ImageSettings)
     shape: tuple[int, int, int] = (0, 0, 0)

@@ -67,6 +67,7 @@ class Items(Field):
     synonyms: ClassVar[tuple[str, ...]] = ("items", "history", "历史")
     settings: ClassVar[type[FieldSettings]] = ItemsSettings
     reads: ClassVar[str] = "items"
+    example: ClassVar[str] = '"an-item another-item"'
     names: tuple[str, ...] = ()
     """The catalogue, by number: the most frequent first."""
     counts: tuple[int, ...] = ()

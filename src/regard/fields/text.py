@@ -15,7 +15,7 @@ from regard.fields.joined import Joined
 from regard.fields.label import Label
 from regard.files.content import File
 from regard.files.formats import text_cell
-from regard.files.lines import stream_lines
+from regard.files.lines import lines, stream_lines
 from regard.files.row import asked_text
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
@@ -33,6 +33,7 @@ class Text(Field):
     reads: ClassVar[str] = "tokens"
     widget: ClassVar[str] = "text"
     accepts: ClassVar[str] = "text/plain"
+    example: ClassVar[str] = ""
     vocabulary: TokenizerConfig = field(default_factory=TokenizerConfig)
     learnt: Tokenizer | None = None
     optional: bool = False
@@ -98,8 +99,7 @@ class Text(Field):
         return text
 
     def receive(self, file: File, name: str) -> str:
-        raw = file.open("rb") if isinstance(file, Path) else BytesIO(file)
-        return "\n".join(stream_lines(raw, str(file) if isinstance(file, Path) else name))
+        return "\n".join(lines(str(file)) if isinstance(file, Path) else stream_lines(BytesIO(file), name))
 
     def request(self, limits: Limits) -> Any:
         return Annotated[str, StringConstraints(min_length=1, max_length=limits.characters)]

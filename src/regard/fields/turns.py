@@ -9,9 +9,14 @@ but the first is the reply to those before it.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, StringConstraints
+from pydantic import Field as Setting
 
 from regard.errors import DataError
+from regard.fields.field import Limits
+from regard.fields.text import Text
 from regard.files.formats import kind_of
 from regard.files.lines import UNDECODED
 from regard.files.row import Row
@@ -23,7 +28,7 @@ SAID = ("text", "utterance", "content", "value", "文本")
 
 
 @dataclass(frozen=True)
-class Turns:
+class Turns(Text):
     """A conversation, from here on a text with a turn a line."""
 
     separator: str = "__eou__"
@@ -31,11 +36,24 @@ class Turns:
     synonyms: ClassVar[tuple[str, ...]] = (
         *("context", "history", "turns", "dialogue", "dialog", "conversation", "messages", "对话"),
     )
-    suffixes: ClassVar[frozenset[str]] = frozenset()
-    optional: bool = False
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return _turns(cell, where, name, lambda text: split(text, self.separator))
+
+    def request(self, limits: Limits) -> Any:
+        """A text with a turn a line, or a list of turns."""
+        turn = Annotated[str, StringConstraints(min_length=1, max_length=limits.characters)]
+
+        def bounded(turns: list[str]) -> list[str]:
+            if self.cost(turns) > limits.characters:
+                raise ValueError(f"turns may have {limits.characters} characters together; drop the oldest")
+            return turns
+
+        most = Setting(min_length=1, max_length=limits.characters)
+        return super().request(limits) | Annotated[list[turn], most, AfterValidator(bounded)]
+
+    def cost(self, cell: Any) -> int:
+        return len(cell) if isinstance(cell, str) else sum(map(len, cell))
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,17 @@ def _asked(one: Any, number: int, roles: Sequence[str], fields: Mapping[str, Any
     }
 
 
+def side_by_side(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Questions of the values of each input; a single value stands beside all of the others."""
+    counts = {len(values) for values in columns.values()} - {1} or {1}
+    if len(counts) > 1:
+        shown_counts = " and ".join(f"{len(values)} × {name}" for name, values in columns.items())
+        raise DataError(f"{shown_counts}: give as many of one as of the other, or one that stands for all")
+    (n,) = counts
+    filled = [values if len(values) == n else [*values] * n for values in columns.values()]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*filled, strict=True)]
+
+
 def asked_text(value: Any, where: str, name: str) -> str:
     """A text that somebody asks about, with the white space it has."""
     if not isinstance(value, str):

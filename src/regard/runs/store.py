@@ -95,7 +95,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     config = read_json(folder / "config.json")
     if isinstance(config.get("format_version"), int) and "encoder" in config:
         raise RunError(
-            f"{folder}: an encoder alone, which answers nothing; embed texts with regard predict --embed, or "
+            f"{folder}: an encoder alone, which answers nothing; embed texts with regard embed, or "
             "begin a training with model.init_from"
         )
     check_format(folder, config, "task")

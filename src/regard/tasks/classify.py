@@ -35,7 +35,7 @@ from regard.metrics.resample import unweighted
 from regard.models.widths import Widths
 from regard.tasks.classify_data import CLASSIFY
 from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
-from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.prediction import Prediction, Ranked, Rounded, by_probability
 from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, unit_to_unit
 from regard.tasks.task_data import TaskData
@@ -123,6 +123,9 @@ class LabelPrediction(Prediction):
     probability: Rounded
     probabilities: dict[str, Rounded]
     index: int = Field(exclude=True)
+
+    def ranked(self) -> list[Ranked]:
+        return by_probability(self.probabilities)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class DialogueConfig(Seq2SeqConfig):
 
     @property
     def unfitted(self) -> Fields:
-        return {"context": Turns(self.separator), "reply": Replies(self.separator)}
+        return {"context": Turns(separator=self.separator), "reply": Replies(self.separator)}
 
     @property
     def hold_out(self) -> HoldOut:
@@ -87,6 +87,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
     prediction: ClassVar[type[BaseModel]] = ReplyAnswer
     route: ClassVar[str] = "reply"
     cut: ClassVar[str] = "only the end was read"
+    converses: ClassVar[bool] = True
     settings: ClassVar[type[Any]] = DialogueConfig
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq", "gpt")
     metric = Metric("probability")

@@ -13,6 +13,7 @@ from regard.errors import DataError
 from regard.files.row import Row
 from regard.metrics.language import MAX_LOSS
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.tasks.prediction import Ranked
 from regard.tasks.shared import Columns, Padded
 from regard.tasks.task import padded
 
@@ -120,6 +121,9 @@ class Filled:
     blanks: tuple[Blank, ...]
     cut: bool = False
     """Never: a text that is too long is refused."""
+
+    def ranked(self) -> list[Ranked]:
+        return [(self.text, None)]
 
     def to_json(self) -> dict[str, Any]:
         return {"text": self.text, "blanks": [blank.to_json() for blank in self.blanks]}

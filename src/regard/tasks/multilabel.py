@@ -26,7 +26,7 @@ from regard.metrics.resample import unweighted
 from regard.tasks.classify import Classify, ClassifyConfig, LabelBatch, mixed_labels
 from regard.tasks.labels import ClassWeights, class_weights
 from regard.tasks.multilabel_data import MULTILABEL
-from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.prediction import Prediction, Ranked, Rounded, by_probability
 from regard.tasks.shared import Columns
 from regard.tasks.task import Axes, Fields, Loss, Part, unit_to_unit
 from regard.tasks.task_data import TaskData
@@ -54,6 +54,10 @@ class LabelsPrediction(Prediction):
     probability: Rounded
     """That exactly these are right."""
     probabilities: dict[str, Rounded]
+
+    def ranked(self) -> list[Ranked]:
+        """Labels by their probabilities, whether they are answered or not."""
+        return by_probability(self.probabilities)
 
 
 @dataclass(frozen=True)

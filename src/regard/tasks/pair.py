@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.data.cache import Ints
 from regard.files.row import Row
+from regard.tasks.prediction import Ranked
 from regard.tasks.shared import Padded
 from regard.text.tokenizer import PAD
 
@@ -56,6 +57,11 @@ class Written:
     """The input was longer than max_length; this answers a part of it."""
     steps: tuple[float, ...] = ()
     """The log-probability of each piece, and of the end."""
+
+    def ranked(self) -> list[Ranked]:
+        return [
+            (one.text, None if math.isnan(one.score) else round(one.score, 4)) for one in (self, *self.others)
+        ]
 
     def to_json(self) -> dict[str, Any]:
         scored = {} if math.isnan(self.score) else {"score": round(self.score, 4)}

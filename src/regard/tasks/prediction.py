@@ -1,11 +1,16 @@
 """What every answer has: one class is the Python value, the JSON and the schema of the server."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 4), return_type=float)]
 """A probability or a score, which JSON gets with four digits."""
+
+
+Ranked = tuple[str, float | None]
+"""An answer, and its score or probability."""
 
 
 class Prediction(BaseModel):
@@ -19,9 +24,19 @@ class Prediction(BaseModel):
     def cut(self) -> bool:
         return self.input_cut
 
+    def ranked(self) -> list[Ranked]:
+        """The answers that it chose from, the best first; itself alone where it chose from none."""
+        return [(self.text, None)]
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; that nothing was cut goes without saying."""
         return self.model_dump(mode="json", exclude=None if self.input_cut else {"input_cut"})
+
+
+def by_probability(probabilities: Mapping[str, float]) -> list[Ranked]:
+    """Labels, the likeliest first."""
+    names = sorted(probabilities, key=lambda name: -probabilities[name])
+    return [(name, probabilities[name]) for name in names]
 
 
 class Answer(BaseModel):

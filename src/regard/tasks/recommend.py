@@ -40,7 +40,7 @@ from regard.metrics.metric import Metric
 from regard.metrics.ranking import ranked, recommended
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.models.widths import Widths
-from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.prediction import Prediction, Ranked, Rounded
 from regard.tasks.recommend_data import RECOMMEND
 from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, layer_of
@@ -161,6 +161,9 @@ class Recommendation(Prediction):
     number: int = Field(0, exclude=True)
     """Which of the items is explained."""
 
+    def ranked(self) -> list[Ranked]:
+        return [(one.title or one.item, one.score) for one in self.items]
+
 
 class Answer(NamedTuple):
     """What a list of recommendations is worth."""
@@ -215,6 +218,7 @@ class Recommend(Task):
     prediction: ClassVar[type[BaseModel]] = Recommendation
     models: ClassVar[tuple[str, ...]] = ("sasrec", "bert4rec", "gru4rec")
     called: ClassVar[str] = "a recommender"
+    best: ClassVar[str] = "k"
     layout: ClassVar[type[Examples]] = WindowedHistories
     baselines: ClassVar[tuple[type[Baseline], ...]] = (MostPopular, RecentlyPopular, Markov, ItemKNN)
 
@@ -230,6 +234,10 @@ class Recommend(Task):
     @property
     def max_batch_rows(self) -> int:
         return HISTORIES_TOGETHER
+
+    @property
+    def question(self) -> Mapping[str, AnyField]:
+        return {"items": self.items}
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:

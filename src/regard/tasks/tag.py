@@ -166,6 +166,7 @@ class Tag(Task):
     settings: ClassVar[type[Any]] = TagConfig
     models: ClassVar[tuple[str, ...]] = ("tagger", "hmm")
     called: ClassVar[str] = "a tagger"
+    finds_entities: ClassVar[bool] = True
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Dictionary, FeatureCRF)
     config: TagConfig
 

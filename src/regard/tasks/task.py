@@ -25,6 +25,7 @@ from regard.decode import in_order
 from regard.errors import RecipeError
 from regard.fields.axis import Axis
 from regard.fields.field import Field
+from regard.fields.text import Text
 from regard.files.documents import By
 from regard.files.interactions import Grouping
 from regard.files.read import Cells
@@ -33,6 +34,7 @@ from regard.init.columns import Table
 from regard.init.match import Given, Match, Missing
 from regard.metrics.metric import Metric
 from regard.models.widths import Widths
+from regard.tasks.prediction import Ranked
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import PAD, Tokenizer
 
@@ -86,6 +88,9 @@ class Prediction(Protocol):
     @property
     def cut(self) -> bool:
         """Whether not all of the input was read, as it was too long."""
+
+    def ranked(self) -> list[Ranked]:
+        """The answers that it chose from, the best first, each with its score; itself alone if from none."""
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -178,6 +183,12 @@ class TaskSettings(Config):
         return {}
 
     @property
+    def question(self) -> Mapping[str, Field]:
+        """The field that each input is asked with."""
+        fields: Mapping[str, Any] = self.unfitted
+        return {role: fields.get(role, Text()) for role in self.inputs}
+
+    @property
     def document(self) -> By | None:
         """What a document of plain text is, for a task that reads documents."""
         return None
@@ -218,6 +229,12 @@ class Task(Protocol):
     """What became of an input that was too long."""
     searches: ClassVar[bool] = False
     """Whether its answers are searched for, so that settings of the search can be asked for."""
+    best: ClassVar[str] = ""
+    """The setting that says how many answers an input gets; empty where an answer ranks all there are."""
+    converses: ClassVar[bool] = False
+    """Whether an answer goes on from its input, so that both are the input of the next question."""
+    finds_entities: ClassVar[bool] = False
+    """Whether its answers may mark entities, which another model relates."""
     pairs_entities: ClassVar[bool] = False
     """Whether its texts may be raw, where a tagger finds the entities to pair."""
     sample: ClassVar[str] = "your text"
@@ -284,16 +301,22 @@ class Task(Protocol):
         """The rows that one record of a file becomes; DataError where its cells do not belong together."""
         yield record
 
+    @property
+    def question(self) -> Mapping[str, Field]:
+        """The field that each input is asked with."""
+        fields: Mapping[str, Field] = self.config.question
+        return fields
+
     def probe(self) -> dict[str, Any]:
         """An input that every model of this task can answer."""
         return {
-            role: self.config.asked[role].sample if role in self.config.asked else self.sample
-            for role in self.inputs
+            role: field.sample if role in self.config.asked else self.sample
+            for role, field in self.question.items()
         }
 
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
         """Rows of what somebody asks, counted from `first`."""
-        return rows_of(values, *self.inputs, first=first, fields=self.config.asked)
+        return rows_of(values, *self.inputs, first=first, fields=self.question)
 
     def with_settings(self, **changes: Any) -> Self:
         """The same task with another search (beam=5); RecipeError when it does not search."""
@@ -396,10 +419,13 @@ class Task(Protocol):
 
 def typed(task: type[Task], config: TaskSettings) -> str:
     """How an input of a task is typed on a command line."""
-    first, *others = config.inputs
-    if not others:
-        return f'"{task.sample}"'
-    return " ".join([f'"your {first}"', *(f'--{role} "your {role}"' for role in others)])
+    fields = config.question
+    if len(fields) > 1:
+        examples = {role: field.example or f'"your {role}"' for role, field in fields.items()}
+        return " ".join(f"{role}={example}" for role, example in examples.items())
+    ((role, field),) = fields.items()
+    example = field.example or f'"{task.sample}"'
+    return f"{role}={example}" if example.startswith("@") else example
 
 
 def layer_of(site: str) -> int | None:

@@ -14,6 +14,7 @@ from regard.tasks.writer import Writer
 
 class Writing(Task):
     searches: ClassVar[bool] = True
+    best: ClassVar[str] = "n_best"
     writer: Writer
 
     @property
