@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from pydantic.fields import FieldInfo
 
 from regard.config import Choice, Config, Fault, said
+from regard.data.splits import Borders, HoldOut
 from regard.errors import RecipeError, did_you_mean, shown
 from regard.fields import FIELDS
 from regard.files.columns import Column, named_like
@@ -238,6 +239,12 @@ class Recipe(Config):
             return cls.model_validate(given)
         except ValidationError as error:
             raise RecipeError(f"{where}: {_first_fault(cls, error)}") from None
+
+    @property
+    def hold_out(self) -> HoldOut:
+        """What is held out of the training data where no validation data are given."""
+        held_out = self.task.hold_out
+        return held_out.without_test if isinstance(held_out, Borders) and self.data.test else held_out
 
     def columns(self) -> dict[str, Column | None]:
         """Every role of the task, with its column where one is given."""

@@ -199,6 +199,6 @@ def test_times_go_on_across_stretches() -> None:
 
 def test_more_rows_than_there_are() -> None:
     with pytest.raises(
-        DataError, match=r"a.csv: series 1 has 7 rows, data.split asks for 12; lower its rows"
+        DataError, match=r"a.csv: series 1 has 7 rows, task.split asks for 12; lower its rows"
     ):
         Borders(LOOK_BACK, rows=(10, 2)).border(rows())

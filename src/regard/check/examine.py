@@ -83,7 +83,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     found = [*data.examine(splits, recipe.task), *_by_column(recipe, splits)]
     findings += map(_held_out, found) if recipe.data.valid is None else found
     if not splits["valid"] and splits["train"]:
-        few = f"train: too few {recipe.task.hold_out.wholes} to hold one of {HELD_OUT} out for validation"
+        few = f"train: too few {recipe.hold_out.wholes} to hold one of {HELD_OUT} out for validation"
         findings.append(Finding("error", "no validation", f"{few}; add some, or give data.valid"))
     report = Report(
         rows={split: round(len(rows) / shares[split]) for split, rows in splits.items()},

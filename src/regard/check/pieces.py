@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from regard.check.finding import Finding, about
 from regard.files.row import Row
-from regard.tasks import AnyTask, PretrainConfig, RecommendConfig, TaskConfig
+from regard.tasks import AnyTask, ForecastConfig, PretrainConfig, RecommendConfig, TaskConfig
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import TokenizerConfig
 
@@ -93,7 +93,7 @@ def _unlearnt(pieces: Pieces, task: TaskConfig, begins: Path | None) -> list[Fin
     found = []
     for role in pieces.lengths:
         of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
-        assert not isinstance(task, RecommendConfig)
+        assert not isinstance(task, RecommendConfig | ForecastConfig)
         remedy = _remedy(pieces.learnt[role], task.tokenizer)
         if (share := pieces.unknown[role]) > TOLERATED_UNKNOWN:
             remark = f"unknown; {_known_otherwise(task, begins, remedy)}"

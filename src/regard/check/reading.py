@@ -73,7 +73,7 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
             drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
             notes.append(Finding("note", "sampled", f"{split}: {drawn}"))
     if "valid" not in rows:
-        hold_out, held_out, whole = recipe.task.hold_out, list[Row](), rows["train"]
+        hold_out, held_out, whole = recipe.hold_out, list[Row](), rows["train"]
         border = hold_out.border(whole)
         rows["train"] = list(hold_out.split(border, whole, held_out))
         rows["valid"] = held_out

@@ -17,5 +17,6 @@ def scored(encoder: Encoder, rows: Iterable[Row], name: str) -> Sequence[Any]:
         return encoder.layout.scored(encoder, rows)
     found = encoder.layout.of(encoder, rows)
     if not len(found):
+        found.refuse_unfit(name)
         raise DataError(f"{name}: holds no text")
     return found

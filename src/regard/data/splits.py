@@ -16,8 +16,8 @@ HELD_OUT = 20
 """Every 20th whole is held out,"""
 MOST_HELD_OUT = 2000
 """but no more than this."""
-SHARES = (0.8, 0.2)
-"""Of a series its end is held out."""
+SHARES = (0.7, 0.1, 0.2)
+"""Of a series its end is held out: for validation, and behind it for the test."""
 END, MOST_OF_END = 10, 1_000_000
 """Of a text without documents its last tenth is held out, but no more than so many characters."""
 
@@ -129,7 +129,7 @@ class Borders:
         for (file, name), n in lengths.items():
             if n < sum(self.rows):
                 raise DataError(
-                    f"{file}: series {name or 1} has {n:,} rows, data.split asks for {sum(self.rows):,}; "
+                    f"{file}: series {name or 1} has {n:,} rows, task.split asks for {sum(self.rows):,}; "
                     "lower its rows, or give shares"
                 )
         return lengths
@@ -141,6 +141,15 @@ class Borders:
                 yield part
             if (part := _cut(row, begins, max(0, first - self.look_back), first, second)) is not None:
                 held_out.append(part)
+
+    def test(self, border: Lengths, rows: Iterable[Row]) -> Iterator[Row]:
+        yield from self.part(2, border, rows)
+
+    @property
+    def without_test(self) -> "Borders":
+        """The same borders where the test data are other files: shares become larger, rows stay."""
+        total = sum(self.shares[:2])
+        return replace(self, rows=self.rows[:2], shares=tuple(share / total for share in self.shares[:2]))
 
     def part(self, number: int, border: Lengths, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows of one of the parts: 0 of training, 1 of validation, 2 of test."""

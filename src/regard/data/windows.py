@@ -59,10 +59,10 @@ class Windows(Examples):
     def __getitem__(self, i: Any) -> Any:
         origin = self.origin(i)
         window = slice(origin - self.look_back, origin + self.horizon)
-        parts = {
+        parts: dict[str, Any] = {
             name: self.columns[name].values[window] for name in ("steps", "known") if name in self.columns
         }
-        return self._encoder.revive(self.row(i), parts)
+        return self._encoder.revive(self.row(i), parts | {"origin": np.array([origin])})
 
     def origin(self, i: int) -> int:
         """The place of the first step that is foretold, among the steps of all series."""

@@ -256,10 +256,14 @@ class Series(Field):
             known_TC = np.full((size, value.known_TC.shape[1]), np.nan, np.float32)
             known_TC[places_T] = value.known_TC
             assert at_T is not None or not self.config.calendar
-            dates = () if at_T is None else (clocks.features(at_T, self.config.calendar),)
+            dates = () if at_T is None else (self.calendar(at_T),)
             arrays["known"] = np.concatenate([known_TC, *dates], 1)
         notes = {"filled": int(gone_T.sum()), "times": at_T, "id": value.id}
         return Coded(arrays, notes)
+
+    def calendar(self, times_T: Ints) -> NDArray[np.float32]:
+        """What the calendar says of these moments."""
+        return clocks.features(times_T, self.config.calendar)
 
     def save(self, folder: Path) -> None:
         saved = {

@@ -34,6 +34,12 @@ LARGEST = 3e38
 class Stretch(dict[str, Any]):
     """The cell of a stretch: made here, so that its parts fit together."""
 
+    def __str__(self) -> str:
+        n, times, names = len(self["values"]), self["time"], ", ".join(self["channels"])
+        when = f" from {written(times[0], self['zone'])}" if times else ""
+        name = f"{self['id']}: " if self["id"] else ""
+        return f"{name}{n:,} steps of {names}{when}"
+
 
 Line = tuple[int, Sequence[object]]
 """The number of a record in its file, and its cells."""
@@ -80,7 +86,7 @@ def has_header(first: Sequence[object]) -> bool:
 
 def is_word(cell: object) -> bool:
     """Whether a cell holds something else than a number, a time stamp or nothing."""
-    return not _is_missing(cell) and stamp(str(cell)) is None
+    return not is_missing(cell) and stamp(str(cell)) is None
 
 
 def stretches(
@@ -300,13 +306,22 @@ def _mixed(cell: str, zone: str, first: str) -> str:
     )
 
 
-def _is_missing(cell: object) -> bool:
+def is_number(cell: object) -> bool:
+    """Whether a cell holds a measurement, or nothing."""
+    try:
+        number_of(cell, "")
+    except DataError:
+        return False
+    return True
+
+
+def is_missing(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING)
 
 
 def number_of(cell: object, where: str) -> float | None:
     """A measurement; None where it is missing, DataError where it is none."""
-    if _is_missing(cell):
+    if is_missing(cell):
         return None
     try:
         number = float(TRUTH.get(str(cell).lower(), cell))  # type: ignore[arg-type]

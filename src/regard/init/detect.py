@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 
 from regard.errors import DataError, did_you_mean
 from regard.fields import FIELDS
+from regard.fields.field import Suggestion
 from regard.fields.label import USUAL_LENGTH, Label
 from regard.files.columns import Column, named_like
 from regard.files.formats import aligned_cells, file_format
 from regard.files.lines import expand
+from regard.files.measurements import is_word
 from regard.files.read import READERS, Reading, Record, read_rows, reader
 from regard.files.row import Row, text_of
 from regard.init.columns import Table
@@ -60,7 +62,13 @@ def detect(
     train, given = by_split["train"], dict(columns or {})
     kind, match = _recognised(train, task, given, encoding)
     settings = kind.settings.model_validate(
-        {"fields": {role: {"kind": one} for role, one in match.fields.items()}} if match.fields else {}
+        {
+            "fields": {
+                role: {"kind": one, **match.settings.get(role, {})} for role, one in match.fields.items()
+            }
+        }
+        if match.fields
+        else {}
     )
 
     def rows_in(files: tuple[str, ...]) -> Iterator[Row]:
@@ -72,6 +80,7 @@ def detect(
     rows, n_rows = thinned(rows_in(train))
     if not any(any(row.cells.values()) for row in rows):
         raise DataError(f"{', '.join(train)}: holds nothing but blank lines; give files with text")
+    n_held, unit = (n_rows, "") if kind.data.amount is None else kind.data.amount(rows)
     why = f": {match.reason}" if match.reason else ""
     return Guess(
         task=kind.kind,
@@ -79,7 +88,7 @@ def detect(
         valid=by_split["valid"] or None,
         test=by_split["test"] or None,
         columns=dict(match.roles),
-        n_rows=n_rows,
+        n_rows=n_held,
         sample=tuple(rows),
         lengths={
             role: _mean_and_tail([len(kind.data.read(role, text_of(row.cells[role]))) for row in rows])
@@ -91,9 +100,17 @@ def detect(
         encoding=encoding,
         kinds=dict(match.fields),
         suggestions={
-            role: FIELDS[one].suggest([row.cells[role] for row in rows]) for role, one in match.fields.items()
+            role: suggested(one, [row.cells[role] for row in rows], match.settings.get(role, {}))
+            for role, one in match.fields.items()
         },
+        unit=unit,
     )
+
+
+def suggested(kind: str, cells: Sequence[Any], decided: Mapping[str, Any]) -> Suggestion:
+    """What a field says of its settings, beside those that the columns decide."""
+    found = FIELDS[kind].suggest(cells)
+    return found._replace(settings={**decided, **found.settings})
 
 
 def sample_rows(
@@ -104,7 +121,9 @@ def sample_rows(
     encoding: str,
 ) -> Iterator[Row]:
     """Rows as a recipe of that task would read them, but plain text line by line."""
-    records = read_rows(files, columns, fields=settings.unfitted, encoding=encoding)
+    records = read_rows(
+        files, columns, fields=settings.unfitted, encoding=encoding, measured=settings.measured
+    )
     return (row for record in records for row in kind.rows(record))
 
 
@@ -233,12 +252,15 @@ def _looked_at(columns: dict[Column, list[Any]]) -> dict[Column, list[Any]]:
 
 
 def _is_header(columns: Sequence[Sequence[str]]) -> bool:
-    """Known names, names of languages, short cells of which one never recurs among the labels below it; or
-    what could be variables in a program, above texts that could not."""
+    """Known names, names of languages, short cells of which one never recurs among the labels below it; what
+    could be variables in a program, above texts that could not; or a word above nothing but numbers.
+    """
     first = [values[0] for values in columns]
     if any(named_like(role, first) for kind in TASKS.values() for role in kind.data.roles):
         return True
     if sum(LANGUAGES.fullmatch(name) is not None for name in first) >= 2:
+        return True
+    if any(is_word(name) and below and not any(map(is_word, below)) for name, *below in columns):
         return True
     if all(map(NAME.fullmatch, first)) and any(_are_texts(below) for _, *below in columns):
         return len(set(first)) == len(first)

@@ -47,7 +47,7 @@ def draft(plan: Plan, run: str) -> str:
     }
     recipe = _parsed(sections)
     sections = _decided(sections, recipe)
-    text = "\n".join([HEAD, *_lines(sections, recipe, _missing(plan.guess, data.held_out)), ""])
+    text = "\n".join([HEAD, *_lines(sections, recipe, _missing(plan.guess, data.held_out, data.tested)), ""])
     assert Recipe.parse(tomllib.loads(text)) == recipe, "what was left out changed something"
     return text
 
@@ -119,8 +119,8 @@ def _data(guess: Guess) -> list[Setting]:
     ]
 
 
-def _missing(guess: Guess, held_out: str) -> dict[str, str]:
-    missing = {"valid": held_out, "test": "the score on validation data will be the only one"}
+def _missing(guess: Guess, held_out: str, tested: str) -> dict[str, str]:
+    missing = {"valid": held_out, "test": tested}
     return {split: remark for split, remark in missing.items() if not getattr(guess, split)}
 
 
@@ -128,12 +128,13 @@ def _train(plan: Plan, pace: Pace) -> list[Setting]:
     steps = plan.steps_an_epoch
     tokens = f"about {max(1, round(plan.pieces_a_row)):,} a row; at most what leaves fifty steps an epoch"
     minutes = 240 if plan.machine.gpu else 120
+    every = Setting("eval_every", max(100, min(2000, steps)), f"steps; an epoch is about {steps:,}")
     return [
         Setting("max_epochs", pace.epochs, f"for {plan.guess.amount}"),
         Setting("max_minutes", minutes, f"with {'a GPU' if plan.machine.gpu else 'no GPU'}"),
         Setting("patience", pace.patience),
-        Setting("eval_every", max(100, min(2000, steps)), f"steps; an epoch is about {steps:,}"),
-        Setting("batch_tokens", plan.batch_tokens, tokens),
+        *([] if pace.batch_tokens else [every]),
+        Setting("batch_tokens", pace.batch_tokens or plan.batch_tokens, pace.batch_reason or tokens),
         Setting("accumulate", plan.accumulate),
         Setting("optimizer", pace.optimizer),
         Setting("lr", float(f"{pace.lr:.1g}")),

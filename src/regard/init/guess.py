@@ -32,11 +32,13 @@ class Guess:
     """Role → kind of data, of inputs that are no texts."""
     suggestions: dict[str, Suggestion] = field(default_factory=dict)
     """What the fields of these say."""
+    unit: str = ""
+    """What `n_rows` counts, where it is not the rows of the files."""
 
     @property
     def counted(self) -> str:
         """What a user calls the rows."""
-        return "lines" if file_format(self.train[0]) == "text" else "rows"
+        return self.unit or ("lines" if file_format(self.train[0]) == "text" else "rows")
 
     @property
     def amount(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regard.files.columns import Column, named_like
 from regard.init.columns import Picked, Table, labels
@@ -32,6 +32,8 @@ class Match:
     """Why each column has its role."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Role → kind of data, of inputs that are no texts."""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Role → settings of its field that the columns decide."""
 
 
 class Found(NamedTuple):

@@ -27,6 +27,9 @@ class Pace:
     patience: int
     average: int
     optimizer: str = "adam"
+    batch_tokens: int | None = None
+    """Where the size of rows does not decide."""
+    batch_reason: str = ""
 
 
 def tokenizer(plan: Plan) -> list[Setting]:

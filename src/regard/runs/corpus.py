@@ -57,14 +57,14 @@ class Corpus:
     @cached_property
     def border(self) -> Any:
         """Where training rows end and held-out ones begin."""
-        return self.recipe.task.hold_out.border(self.rows("train"))
+        return self.recipe.hold_out.border(self.rows("train"))
 
     def learnt(self, held_out: list[Row]) -> Iterator[Row]:
         """The training rows but those that are held out for validation, which go to `held_out`."""
         rows = self.rows("train")
         if self.recipe.data.valid is not None:
             return rows
-        return self.recipe.task.hold_out.split(self.border, rows, held_out)
+        return self.recipe.hold_out.split(self.border, rows, held_out)
 
     def fit(self, tokenizer: Tokenizer | None = None) -> AnyTask:
         """The task with its labels and its vocabulary, learnt from the training rows unless given."""
@@ -83,8 +83,8 @@ class Corpus:
         found = {
             split: scored(task, self.rows(split), ", ".join(files)) for split, files in given.items() if files
         }
-        hold_out = self.recipe.task.hold_out
-        if isinstance(hold_out, HoldsOutTest) and not given["test"]:
+        hold_out = self.recipe.hold_out
+        if isinstance(hold_out, HoldsOutTest) and not (given["valid"] or given["test"]):
             rows = hold_out.test(self.border, self.rows("train"))
             found["test"] = scored(task, rows, ", ".join(self.recipe.data.train))
         return found
@@ -126,7 +126,7 @@ class Corpus:
                 return scored(task, rows, files)
             except DataError as error:
                 raise DataError(f"{error} ({CHOOSE})") from error
-        needed = f"{HELD_OUT} {self.recipe.task.hold_out.wholes} are needed to hold one out"
+        needed = f"{HELD_OUT} {self.recipe.hold_out.wholes} are needed to hold one out"
         raise DataError(f"{files}: no usable examples for valid; {needed}, or give data.valid")
 
 

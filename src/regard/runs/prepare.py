@@ -43,6 +43,7 @@ from regard.runs.report import write_report
 from regard.runs.report.page import NAME as REPORT
 from regard.runs.store import save_model, write_scores
 from regard.tasks import TASKS, AnyTask
+from regard.tasks.task import evaluating
 from regard.training import checkpoint
 from regard.training.events import Encoding, Event, Finished, Noted, Prepared, Scoring, SetAside
 from regard.training.journal import Journal
@@ -126,6 +127,8 @@ class Run:
     def finish(self, event: Finished) -> tuple[nn.Module, dict[str, Any]]:
         """Score the test data; write the model folder, which says that all is done. Returns what it holds."""
         recipe, training = self.recipe, self.training
+        with evaluating(training.model):
+            training.task = training.task.calibrated(training.model, training.valid, training.device)
         scored = {"valid": event.metrics}
         sure: dict[str, Any] = {}
         if self.test is not None:

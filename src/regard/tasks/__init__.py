@@ -15,6 +15,7 @@ from regard.tasks.answer import Answer, AnswerConfig
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.classify_pair import ClassifyPair, ClassifyPairConfig
 from regard.tasks.dialogue import Dialogue, DialogueConfig
+from regard.tasks.forecast import Forecast, ForecastConfig
 from regard.tasks.language_model import LanguageModel, LanguageModelConfig
 from regard.tasks.multilabel import Multilabel, MultilabelConfig
 from regard.tasks.pretrain import Pretrain, PretrainConfig
@@ -38,7 +39,8 @@ TaskConfig = Annotated[
     | AnswerConfig
     | LanguageModelConfig
     | PretrainConfig
-    | RecommendConfig,
+    | RecommendConfig
+    | ForecastConfig,
     Field(discriminator="kind"),
 ]
 AnyTask = Task
@@ -55,6 +57,7 @@ _ALL: tuple[type[AnyTask], ...] = (
     LanguageModel,
     Pretrain,
     Recommend,
+    Forecast,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
 
@@ -78,6 +81,7 @@ def task_rows(
         base=base,
         documents=config.document,
         grouping=config.grouping,
+        measured=config.measured,
         refuse=refuse,
     )
     for record in records:
@@ -98,6 +102,8 @@ __all__ = [
     "ClassifyPairConfig",
     "Dialogue",
     "DialogueConfig",
+    "Forecast",
+    "ForecastConfig",
     "LanguageModel",
     "LanguageModelConfig",
     "Multilabel",

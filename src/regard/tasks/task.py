@@ -28,6 +28,7 @@ from regard.fields.field import Field
 from regard.fields.text import Text
 from regard.files.documents import By
 from regard.files.interactions import Grouping
+from regard.files.measurements import Measured
 from regard.files.read import Cells
 from regard.files.row import Row, rows_of, text_of
 from regard.init.columns import Table
@@ -160,7 +161,6 @@ class TaskSettings(Config):
     """The settings that the code around a task asks every task for."""
 
     kind: str
-    max_length: int
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -199,13 +199,20 @@ class TaskSettings(Config):
         return None
 
     @property
+    def measured(self) -> Measured | None:
+        """What the columns of tables are whose rows are moments of series, for a task that reads such."""
+        return None
+
+    @property
     def hold_out(self) -> HoldOut:
         """What is held out for validation where no validation data are given."""
         return Every()
 
     def longest(self, model: Any) -> int:
         """Tokens that a model must have positions for, beside the end."""
-        return self.max_length
+        settings: Any = self
+        length: int = settings.max_length
+        return length
 
 
 class Task(Protocol):
@@ -325,6 +332,10 @@ class Task(Protocol):
     def notes(self, scored: Mapping[str, Sequence[Any]]) -> list[str]:
         """What is worth knowing about the examples to score, by split, and what was learnt."""
         return []
+
+    def calibrated(self, model: nn.Module, valid: Sequence[Any], device: torch.device) -> Self:
+        """The task as it answers with the trained model, from what validation data say of its answers."""
+        return self
 
     @abstractmethod
     def save(self, folder: Path) -> None: ...

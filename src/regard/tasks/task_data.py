@@ -96,6 +96,10 @@ class TaskData:
     """What of a role's text a first recipe reads."""
     together: bool = False
     """Whether all texts of a row are read as one."""
+    amount: Callable[[Sequence[Row]], tuple[int, str]] | None = None
+    """How much rows hold, and what is counted, where that is not the rows."""
+    tested: str = "the score on validation data will be the only one"
+    """Without test data."""
 
     @property
     def possible_roles(self) -> frozenset[str]:

@@ -1,0 +1,586 @@
+"""forecast: what comes next in a series, for every step of a horizon: its mean, and quantiles around it.
+
+Every window of a training series is an example: `look_back` steps that are read, `horizon` steps that are
+foretold. What is scored are the windows of later steps, one for each step at which a forecast can be made
+(rolling origin). Models work on the scale of the training data, so losses and MSE are comparable over
+channels; predictions are on the scale of the files.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from pydantic import BaseModel, Field, field_validator
+from torch import Tensor, nn
+
+from regard.baselines import Baseline
+from regard.baselines.naive import LastValue, SeasonalNaive
+from regard.config import Config
+from regard.data.cache import Arrays, Examples
+from regard.data.example import Example
+from regard.data.splits import SHARES, Borders, HoldOut
+from regard.data.windows import Windows
+from regard.errors import DataError, RecipeError, did_you_mean
+from regard.fields.axis import Axis
+from regard.fields.field import Field as AnyField
+from regard.fields.series import Series, SeriesSettings, bridge
+from regard.files.measurements import Measured, Stretch
+from regard.files.row import Row
+from regard.layers.inputs import Inputs
+from regard.metrics.forecast import Floats, error_sums, forecast_scores
+from regard.metrics.metric import Metric
+from regard.metrics.resample import Scores, unweighted
+from regard.models.widths import Widths
+from regard.tasks.calibration import UNCALIBRATED, Calibration
+from regard.tasks.forecast_data import FORECAST
+from regard.tasks.foretold import ChannelForecast, SeriesForecast
+from regard.tasks.shared import Columns, moved
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, layer_of
+from regard.tasks.task_data import TaskData
+from regard.text.tokenizer import Tokenizer
+
+WINDOWS_TOGETHER = 256
+PARTS = 4
+"""Parts of the horizon that are scored by themselves."""
+MOST_CALIBRATED = 1000
+"""Validation windows that quantiles are calibrated on."""
+UNITS = 24
+"""Runs of steps that a horizon is explained in, at most."""
+
+
+class SeriesFields(Config):
+    series: SeriesSettings = SeriesSettings()
+
+
+class ForecastConfig(TaskSettings):
+    kind: Literal["forecast"] = "forecast"
+    roles: ClassVar[tuple[str, ...]] = ("series",)
+    inputs: ClassVar[tuple[str, ...]] = ("series",)
+    fields: SeriesFields = Field(
+        SeriesFields(), description="what the columns of measurements are: a table `[fields.series]`"
+    )
+    look_back: int = Field(96, ge=1, description="steps that are read")
+    horizon: int = Field(24, ge=1, description="steps that are foretold")
+    loss: Literal["mse", "mae"] = Field("mse", description="of the mean: squared or absolute errors")
+    quantiles: tuple[float, ...] = Field(
+        (0.1, 0.5, 0.9),
+        description="also foretold, and calibrated on validation data; the outermost are a band",
+    )
+    split: tuple[float, float, float] = Field(
+        SHARES,
+        description="of every series, for training, validation and test, in the order of time: shares, or "
+        "numbers of steps",
+    )
+
+    @field_validator("quantiles")
+    @classmethod
+    def _in_order(cls, levels: tuple[float, ...]) -> tuple[float, ...]:
+        if sorted({*levels}) != list(levels) or not all(0 < level < 1 for level in levels):
+            raise ValueError("quantiles lie between 0 and 1, the smallest first")
+        if len(levels) == 1:
+            raise ValueError("give two quantiles at least, the ends of a band, or none")
+        return levels
+
+    @field_validator("split")
+    @classmethod
+    def _shares_or_steps(cls, parts: tuple[float, float, float]) -> tuple[float, float, float]:
+        whole = all(part == int(part) for part in parts)
+        if min(parts) <= 0 or not (whole or sum(parts) <= 1 + 1e-9):
+            raise ValueError("give three shares that add up to 1 at most, or three numbers of steps")
+        return parts
+
+    @property
+    def max_length(self) -> int:
+        return self.look_back
+
+    @property
+    def series(self) -> Series:
+        """The unfitted field."""
+        return Series(self.fields.series)
+
+    @property
+    def unfitted(self) -> Fields:
+        return self.asked
+
+    @property
+    def asked(self) -> Mapping[str, AnyField]:
+        return {"series": self.series}
+
+    @property
+    def measured(self) -> Measured:
+        return self.series.columns
+
+    @property
+    def hold_out(self) -> HoldOut:
+        if self.split[0] >= 1:
+            return Borders(self.look_back, rows=tuple(map(int, self.split)))
+        return Borders(self.look_back, shares=self.split)
+
+
+@dataclass(frozen=True)
+class WindowBatch:
+    inputs: Inputs
+    target_BCY: Tensor
+    """On the scale of the training data; NaN where nobody knows."""
+    level_BC1: Tensor
+    spread_BC1: Tensor
+    """What puts a forecast back on the scale of the files."""
+    n_quantiles: int
+    examples: tuple[Example, ...]
+    channel: int = 0
+    """Of a replay: the channel that is explained."""
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        n = int((~self.target_BCY.isnan()).sum())
+        return {"values": n} | ({"quantiles": n * self.n_quantiles} if self.n_quantiles else {})
+
+    def to(self, device: torch.device) -> Self:
+        return replace(
+            self,
+            inputs=moved(self.inputs, device),
+            target_BCY=self.target_BCY.to(device),
+            level_BC1=self.level_BC1.to(device),
+            spread_BC1=self.spread_BC1.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class ForecastTally(Columns):
+    """Sums of errors of every window, by channel and by part of the horizon.
+
+    Windows that have steps in common are no independent examples: they are resampled in blocks of
+    `block` steps.
+    """
+
+    has_loss: ClassVar[bool] = True
+    channels: tuple[str, ...]
+    parts: tuple[str, ...]
+    loss: str
+    block: int
+    origins: list[int] = field(default_factory=list)
+    by_channel: list[Floats] = field(default_factory=list)
+    by_part: list[Floats] = field(default_factory=list)
+
+    @cached_property
+    def _blocks_N(self) -> Any:
+        """The number of the block that each window is in."""
+        origins_N = np.array(self.origins)
+        before_N = np.concatenate([origins_N[:1], origins_N[:-1]])
+        begins_N = (origins_N // self.block != before_N // self.block) | (origins_N <= before_N)
+        begins_N[:1] = False
+        return np.cumsum(begins_N)
+
+    @cached_property
+    def _sums_NS(self) -> Floats:
+        """Sums of each block."""
+        whole_NS = np.stack(self.by_part).sum(1)
+        sums_NS = np.zeros((len(self.truth), whole_NS.shape[1]))
+        np.add.at(sums_NS, self._blocks_N, whole_NS)
+        return sums_NS
+
+    @property
+    def truth(self) -> list[int]:
+        """How many values each block has."""
+        counts = np.bincount(self._blocks_N, np.stack(self.by_part)[..., 0].sum(1))
+        return [int(count) for count in counts]
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        return self._scores(np.asarray(weights_RN) @ self._sums_NS)
+
+    def _scores(self, sums_RS: Floats) -> Scores:
+        scores = forecast_scores(sums_RS)
+        if "pinball" not in scores:
+            return scores
+        return {"loss": scores[self.loss] + scores["pinball"]} | scores
+
+    def metrics(self) -> dict[str, float]:
+        scores = unweighted(self)
+        return scores if "loss" in scores else {"loss": scores[self.loss]} | scores
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """Scores of each channel, and of each part of the horizon."""
+        kinds = {
+            **dict(zip(self.channels, np.sum(self.by_channel, 0), strict=True)),
+            **dict(zip(self.parts, np.sum(self.by_part, 0), strict=True)),
+        }
+        return {
+            name: {metric: float(score) for metric, score in forecast_scores(sums_S).items()}
+            for name, sums_S in kinds.items()
+        }
+
+
+class Forecast(Task):
+    kind: ClassVar[str] = "forecast"
+    data: ClassVar[TaskData] = FORECAST
+    says: ClassVar[str] = "Series in, their next steps out, with quantiles."
+    settings: ClassVar[type[Any]] = ForecastConfig
+    prediction: ClassVar[type[BaseModel]] = SeriesForecast
+    models: ClassVar[tuple[str, ...]] = ("forecaster", "nlinear", "dlinear", "rnn_forecaster")
+    called: ClassVar[str] = "a forecaster"
+    cut: ClassVar[str] = "only the end was read"
+    layout: ClassVar[type[Examples]] = Windows
+    baselines: ClassVar[tuple[type[Baseline], ...]] = (LastValue, SeasonalNaive)
+    metric = Metric("mse", higher=False)
+
+    def __init__(
+        self,
+        config: ForecastConfig,
+        series: Series,
+        calibration: Calibration = UNCALIBRATED,
+        *,
+        shown: int | None = None,
+        channel: str | None = None,
+    ) -> None:
+        """`shown` steps of the horizon are answered, all by default; `channel` is the one explained."""
+        self.config, self.series, self.calibration = config, series, calibration
+        self.shown, self.channel = shown or config.horizon, channel or series.channels[0]
+        target = {"horizon": config.horizon, "quantiles": len(config.quantiles)}
+        self.widths = Widths({**series.width, "steps": config.look_back}, target)
+
+    @property
+    def look_back(self) -> int:
+        return self.config.look_back
+
+    @property
+    def horizon(self) -> int:
+        return self.config.horizon
+
+    @property
+    def max_batch_rows(self) -> int:
+        return WINDOWS_TOGETHER
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {}
+
+    @classmethod
+    def fit(cls, config: ForecastConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
+        series = config.series
+        return cls(config, series.fit(series.parse(row.cells["series"], row.where) for row in rows))
+
+    def calibrated(self, model: nn.Module, valid: Sequence[Any], device: torch.device) -> Self:
+        """With quantiles that are as often above the values of the validation data as they should be."""
+        if not self.config.quantiles or not len(valid):
+            return self
+        every = range(0, len(valid), -(-len(valid) // MOST_CALIBRATED))
+        apart: list[Tensor] = []
+        for begin in range(0, len(every), WINDOWS_TOGETHER):
+            batch = self.collate([valid[i] for i in every[begin : begin + WINDOWS_TOGETHER]]).to(device)
+            with torch.no_grad():
+                quantiles_BCYQ = model(batch.inputs)[..., 1:]
+            apart.append((batch.target_BCY[..., None] - quantiles_BCYQ).float().cpu())
+        found = Calibration.of(torch.cat(apart).numpy(), self.config.quantiles)
+        return type(self)(self.config, self.series, found, shown=self.shown, channel=self.channel)
+
+    def save(self, folder: Path) -> None:
+        self.series.save(folder)
+        self.calibration.save(folder)
+
+    @classmethod
+    def load(cls, config: ForecastConfig, folder: Path) -> Self:
+        series = config.series.load(folder)
+        shape = len(series.channels), len(config.quantiles)
+        return cls(config, series, Calibration.load(folder, shape))
+
+    def with_settings(self, **changes: Any) -> Self:
+        """The same task with a shorter horizon, or that explains another channel."""
+        if unknown := [name for name in changes if name not in ("horizon", "channel")]:
+            raise RecipeError(f"{unknown[0]}: {self.called} can be asked with horizon and channel")
+        shown, channel = str(changes.get("horizon", self.shown)), str(changes.get("channel", self.channel))
+        if not (shown.isdecimal() and 1 <= int(shown) <= self.horizon):
+            raise RecipeError(
+                f"horizon={shown}: this model foretells 1 to {self.horizon:,} steps; to see further, train "
+                "with a larger task.horizon"
+            )
+        if channel not in self.series.channels:
+            nearest = did_you_mean(channel, self.series.channels)
+            raise RecipeError(f"channel={channel}: the model has no such channel{nearest}")
+        return type(self)(self.config, self.series, self.calibration, shown=int(shown), channel=channel)
+
+    def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
+        """Rows whose future is unknown."""
+        return [
+            replace(row, cells={"series": Stretch(row.cells["series"] | {"asked": True})})
+            for row in super().asked(values, first)
+        ]
+
+    def encode(self, rows: Sequence[Row]) -> list[Example]:
+        """Whole series to cut windows from; of what is asked, the window behind its end."""
+        values = [self.series.parse(row.cells["series"], row.where) for row in rows]
+        examples = [
+            Example(row, coded.arrays, coded.notes)
+            for row, coded in zip(rows, self.series.encode(values), strict=True)
+        ]
+        return [
+            self._ahead(example) if example.row.cells["series"].get("asked") else example
+            for example in examples
+        ]
+
+    def _ahead(self, example: Example) -> Example:
+        """The window at the end of a series: empty rows at the end are the future."""
+        where = f"input {example.row.line}" if example.row.file == "input" else example.row.where
+        steps_TC, times_T = example.arrays["steps"], example.notes["times"]
+        end = int(np.flatnonzero(np.isfinite(steps_TC).any(1)).max(initial=-1)) + 1
+        if end < self.look_back:
+            raise DataError(
+                f"{where}: the series has {end:,} steps, the model reads {self.look_back:,} "
+                "(task.look_back); give more of its past"
+            )
+        begin = end - self.look_back
+        arrays: dict[str, Any] = {
+            "steps": steps_TC[begin:end],
+            "future": np.full((self.horizon, steps_TC.shape[1]), np.nan, np.float32),
+        }
+        if "known" in example.arrays:
+            arrays["known"] = self._known(example, begin, end, where)
+        ahead = [] if times_T is None else self.series.clock.after(int(times_T[end - 1]), self.horizon)
+        past = None if times_T is None else times_T[begin:end]
+        return replace(example, arrays=arrays, notes={**example.notes, "past": past, "ahead": ahead})
+
+    def _known(self, example: Example, begin: int, end: int, where: str) -> Any:
+        """What is known of the past and the horizon: given in rows without measurements, and the calendar."""
+        known_TK = example.arrays["known"]
+        if len(known_TK) >= end + self.horizon:
+            return known_TK[begin : end + self.horizon]
+        config, clock = self.series.config, self.series.clock
+        if config.known_future:
+            raise DataError(
+                f"{where}: {len(known_TK) - end:,} rows follow the last measurement, {self.horizon:,} are "
+                f"needed, with {', '.join(map(str, config.known_future))} and without measurements"
+            )
+        ahead = clock.after(int(example.notes["times"][end - 1]), self.horizon)
+        if not ahead:
+            raise DataError(
+                f"{where}: {clock.describe()}, so the calendar of the horizon is not known; train without "
+                "fields.series.calendar"
+            )
+        known_YK = self.series.calendar(np.array(ahead, np.int64))
+        return np.concatenate([known_TK[begin:end], known_YK])
+
+    def unusable(self, example: Example) -> str | None:
+        """Windows are cut from all that there is."""
+        return None
+
+    def is_answerable(self, example: Example) -> bool:
+        return bool(np.isfinite(example.arrays["steps"]).any())
+
+    def size(self, example: Example) -> tuple[int]:
+        return (self.look_back,)
+
+    def revive(self, row: Row, kept: Arrays) -> Example:
+        """A window: the past, and the future beside it."""
+        past, future = kept["steps"][: self.look_back], kept["steps"][self.look_back :]
+        return Example(row, {**kept, "steps": past, "future": future})
+
+    def collate(self, examples: Sequence[Example]) -> WindowBatch:
+        steps_BTC: Floats = np.stack([np.asarray(one.arrays["steps"], np.float32) for one in examples])
+        future_BYC = np.stack([np.asarray(one.arrays["future"], np.float32) for one in examples])
+        level_BC, spread_BC = self.scale(steps_BTC)
+        if self.series.config.scale == "series":
+            steps_BTC = (steps_BTC - level_BC[:, None]) / spread_BC[:, None]
+        target_BYC = (future_BYC - level_BC[:, None]) / spread_BC[:, None]
+        inputs = {"steps": torch.from_numpy(steps_BTC)}
+        if "known" in examples[0].arrays:
+            known = [np.asarray(one.arrays["known"], np.float32) for one in examples]
+            inputs["known"] = torch.from_numpy(np.stack(known))
+        return WindowBatch(
+            inputs,
+            torch.from_numpy(np.ascontiguousarray(target_BYC.transpose(0, 2, 1))),
+            torch.from_numpy(level_BC[..., None]),
+            torch.from_numpy(spread_BC[..., None]),
+            len(self.config.quantiles),
+            tuple(examples),
+        )
+
+    def scale(self, steps_BTC: Floats) -> tuple[Floats, Floats]:
+        """level_BC and spread_BC that forecasts are scaled by: those of the training data, or of the past."""
+        if self.series.config.scale == "series":
+            return past_scale(steps_BTC)
+        n, width = len(steps_BTC), self.series.width
+        level_C, spread_C = (np.array(width[name], np.float32) for name in ("mean", "deviation"))
+        return np.tile(level_C, (n, 1)), np.tile(spread_C, (n, 1))
+
+    def loss(self, model: nn.Module, batch: WindowBatch) -> Loss:
+        forecast_BCYJ = model(batch.inputs)
+        known_BCY = ~batch.target_BCY.isnan()
+        target_BCY = batch.target_BCY.nan_to_num(0.0)
+        error_BCY = (forecast_BCYJ[..., 0] - target_BCY) * known_BCY
+        point = error_BCY.abs().sum() if self.config.loss == "mae" else error_BCY.square().sum()
+        parts, shown = {"values": Part(point)}, {"values": point.detach()}
+        if self.config.quantiles:
+            levels_Q = forecast_BCYJ.new_tensor(self.config.quantiles)
+            above_BCYQ = (target_BCY[..., None] - forecast_BCYJ[..., 1:]) * known_BCY[..., None]
+            pinball = torch.maximum(levels_Q * above_BCYQ, (levels_Q - 1) * above_BCYQ).sum()
+            parts["quantiles"], shown["quantiles"] = Part(pinball), pinball.detach()
+        return Loss(parts, shown)
+
+    def forecasts(self, model: nn.Module, batch: WindowBatch) -> Tensor:
+        """forecast_BCYJ on the scale of the files; quantiles are calibrated and do not cross."""
+        forecast_BCYJ: Tensor = model(batch.inputs).float()
+        point_BCY1, quantiles_BCYQ = forecast_BCYJ[..., :1], forecast_BCYJ[..., 1:]
+        if self.calibration.offsets:
+            offsets_CQ = forecast_BCYJ.new_tensor(self.calibration.offsets)
+            quantiles_BCYQ = quantiles_BCYQ + offsets_CQ[:, None]
+        together_BCYJ = torch.cat([point_BCY1, quantiles_BCYQ.sort(-1).values], -1)
+        return together_BCYJ * batch.spread_BC1[..., None] + batch.level_BC1[..., None]
+
+    def measure(self, model: nn.Module, batch: WindowBatch, *, thorough: bool) -> ForecastTally:
+        return self.tally(batch.examples, [*self.forecasts(model, batch).cpu().numpy()])
+
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> ForecastTally:
+        """The tally of forecasts (channels × steps × the mean, and perhaps quantiles) in the units of the
+        files.
+        """
+        cuts = np.unique(np.linspace(0, self.horizon, PARTS + 1).round().astype(int))
+        found = ForecastTally(
+            self.series.channels,
+            tuple(f"steps {begin + 1}–{end}" for begin, end in pairwise(cuts.tolist())),
+            self.config.loss,
+            max(self.horizon, self.series.season),
+        )
+        for one, forecast_CYJ in zip(examples, answers, strict=True):
+            _, spread_BC = self.scale(one.arrays["steps"][None])
+            sums_CYS = error_sums(
+                forecast_CYJ,
+                one.arrays["future"].T,
+                spread_BC[0],
+                np.array(self.series.naive_error),
+                self.config.quantiles,
+            )
+            found.origins.append(int(one.arrays["origin"][0]))
+            found.by_channel.append(sums_CYS.sum(1).astype(np.float32))
+            found.by_part.append(np.add.reduceat(sums_CYS.sum(0), cuts[:-1]))
+        return found
+
+    def predict(self, model: nn.Module, batch: WindowBatch) -> Iterator[tuple[int, SeriesForecast]]:
+        with torch.inference_mode():
+            forecast_BCYJ = self.forecasts(model, batch)[:, :, : self.shown].cpu().numpy()
+        yield from enumerate(map(self._answer, batch.examples, forecast_BCYJ))
+
+    def _answer(self, example: Example, forecast_CYJ: Floats) -> SeriesForecast:
+        times, past = example.notes.get("ahead") or [], example.notes.get("past")
+        levels = [f"{level:g}" for level in self.config.quantiles]
+        n_past = min(self.look_back, max(2 * self.shown, self.series.season))
+        steps_TC = example.arrays["steps"][-n_past:]
+        written = self.series.clock.written
+        channels = [
+            ChannelForecast(
+                name=name,
+                past=[None if np.isnan(value) else float(value) for value in steps_TC[:, number]],
+                mean=forecast_YJ[:, 0].tolist(),
+                quantiles={level: forecast_YJ[:, 1 + at].tolist() for at, level in enumerate(levels)},
+            )
+            for number, (name, forecast_YJ) in enumerate(zip(self.series.channels, forecast_CYJ, strict=True))
+        ]
+        return SeriesForecast.of(
+            channels,
+            id=example.notes.get("id", ""),
+            times=[written(int(at)) for at in times[: self.shown]],
+            past_times=[] if past is None else [written(int(at)) for at in past[-n_past:]],
+            explained=self.channel,
+        )
+
+    def samples(
+        self, model: nn.Module, examples: Sequence[Example], device: torch.device
+    ) -> list[dict[str, str]]:
+        batch = self.collate(examples).to(device)
+        forecast_BCYJ = self.forecasts(model, batch).cpu().numpy()
+        return [
+            {
+                "input": f"{self.series.channels[0]}: … {_few(one.arrays['steps'][-SHOWN:, 0])}",
+                "expected": f"{_few(one.arrays['future'][:SHOWN, 0])} …",
+                "answer": f"{_few(forecast_CYJ[0, :SHOWN, 0])} …",
+            }
+            for one, forecast_CYJ in zip(examples, forecast_BCYJ, strict=True)
+        ]
+
+    def force(self, example: Example, prediction: SeriesForecast) -> WindowBatch:
+        channel = self.series.channels.index(prediction.explained)
+        return replace(self.collate([example]), channel=channel)
+
+    def replay(self, model: nn.Module, batch: WindowBatch) -> Tensor:
+        """The mean forecast of the channel that is explained, in each run of the horizon, on the scale of
+        the training data.
+        """
+        forecast_BY = model(batch.inputs)[:, batch.channel, : self.shown, 0]
+        return torch.stack([forecast_BY[:, begin:end].mean(1) for begin, end in self._runs()], 1)
+
+    def _runs(self) -> list[tuple[int, int]]:
+        size = -(-self.shown // UNITS)
+        return [(begin, min(begin + size, self.shown)) for begin in range(0, self.shown, size)]
+
+    def leave_out(self, batch: WindowBatch, axis: Axis, units: Sequence[int]) -> WindowBatch:
+        """A straight line between its neighbours in the place of each of these runs of steps."""
+        assert axis.spans is not None
+        n, device = len(units), batch.target_BCY.device
+        steps_BTC = np.repeat(batch.inputs["steps"].cpu().numpy(), n, 0)
+        for steps_TC, unit in zip(steps_BTC, units, strict=True):
+            bridge(steps_TC, *axis.spans[unit])
+        inputs = {name: tensor.expand(n, *tensor.shape[1:]) for name, tensor in batch.inputs.items()}
+        inputs["steps"] = torch.from_numpy(steps_BTC).to(device)
+        return replace(
+            batch,
+            inputs=inputs,
+            target_BCY=batch.target_BCY.expand(n, -1, -1),
+            level_BC1=batch.level_BC1.expand(n, -1, -1),
+            spread_BC1=batch.spread_BC1.expand(n, -1, -1),
+            examples=batch.examples * n,
+        )
+
+    def axes(self, example: Example, prediction: SeriesForecast) -> Axes:
+        n = self.look_back
+        spans = tuple((step, step + 1) for step in range(n))
+        past = Axis("past", tuple(map(self._lag, range(n, 0, -1))), unit="step", spans=spans)
+        ahead = Axis("ahead", tuple(f"+{step}" for step in range(1, self.shown + 1)), unit="step")
+        by_name = {"past": past, "ahead": ahead.covered(self._runs(), "step")}
+        return Axes(by_name, left_out="past", answer="ahead", site=_site)
+
+    def _lag(self, lag: int) -> str:
+        """How many steps ago; a whole season ago has its number."""
+        seasons, rest = divmod(lag, self.series.season)
+        return f"−{lag}" if rest or self.series.season == 1 else f"−{lag} ({seasons}×)"
+
+    def pictures(self, model: nn.Module, batch: WindowBatch) -> list[Picture]:
+        """What each patch adds to the forecast, where the last map is linear."""
+        contributions: Any = getattr(model, "contributions", None)
+        if contributions is None:
+            return []
+        shares_YN = contributions(batch.inputs)[0, batch.channel, : self.shown].abs()
+        parts_UN = torch.stack([shares_YN[begin:end].mean(0) for begin, end in self._runs()])
+        weights_UN = parts_UN / parts_UN.sum(1, keepdim=True).clamp(min=1e-12)
+        return [Picture("contributions", "contributions: horizon → past", weights_UN, "ahead", "past")]
+
+
+SHOWN = 4
+"""Steps of a sample."""
+
+
+def past_scale(steps_BTC: Floats) -> tuple[Floats, Floats]:
+    """level_BC and spread_BC of each series by itself; 0 and 1 where nothing is known or all is one value."""
+    known_BTC = np.isfinite(steps_BTC)
+    n_BC = np.maximum(known_BTC.sum(1), 1)
+    level_BC = np.where(known_BTC, steps_BTC, 0).sum(1) / n_BC
+    apart_BTC = np.where(known_BTC, steps_BTC - level_BC[:, None], 0)
+    spread_BC = np.sqrt((apart_BTC**2).sum(1) / n_BC)
+    varies_BC = spread_BC > 1e-6 * np.maximum(np.abs(level_BC), 1e-30)
+    return level_BC.astype(np.float32), np.where(varies_BC, spread_BC, 1).astype(np.float32)
+
+
+def _few(values: Floats) -> str:
+    return " ".join(f"{value:.4g}" for value in values)
+
+
+def _site(site: str) -> tuple[str, str, str]:
+    layer = layer_of(site)
+    if layer is None:
+        return "attention: horizon → past", "ahead", "past"
+    return f"encoder layer {layer}: {{unit}} → {{unit}}", "past", "past"
