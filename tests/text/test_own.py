@@ -6,10 +6,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
+from tokenizers import Tokenizer as Inner
 
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, DataError
 from regard.interop.tokens import FILE, read_tokenizer, write_tokenizer
+from regard.text import own
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 from regard.text.writing import Kind, Space
 
@@ -42,6 +45,18 @@ def test_all_that_is_learnt_is_read_again(
         ids = tokenizer.ids(TEXTS[segmented])
         assert back.ids(TEXTS[segmented]) == ids
         assert list(map(back.decode, ids)) == list(map(tokenizer.decode, ids))
+
+
+def test_scores_survive_saving_to_the_bit(tmp_path: Path) -> None:
+    """The library reads some numbers of JSON as their neighbours, which a resumed run would save."""
+    rng = np.random.default_rng(5)
+    words = ["".join(rng.choice(list("abcdefghijklm"), size=rng.integers(2, 7))) for _ in range(499)]
+    texts = [" ".join(rng.choice(words, size=9)) for _ in range(99)]
+    tokenizer = Tokenizer.train(TokenizerConfig(kind="unigram", vocab_size=500), texts)
+    for name in ("first.json", "second.json"):
+        tokenizer.save(tmp_path / name)
+        tokenizer = Tokenizer.load(tmp_path / name)
+    assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
 
 
 def test_what_an_older_library_left_out_is_as_it_was(tmp_path: Path) -> None:
@@ -107,6 +122,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "copies": {"post_processor": END},
     "a truncation": {"truncation": CUT},
     "padding": {"padding": PADS},
+    "a panic of the library": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": ""}},
     "an added piece": {"added_tokens": [{"id": 3, "content": "</s>"} | FLAGS]},
 }
 INSIDE: dict[str, tuple[Kind, dict[str, Any]]] = {
@@ -129,6 +145,35 @@ def test_what_stands_beside_the_pieces_is_ours(tmp_path: Path, kind: Kind, parts
         CheckpointError, match=r"tokenizer\.json: a tokenizer, but not one of regard; train it"
     ):
         Tokenizer.load(path)
+
+
+def test_a_panic_of_the_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library panics on such a step, and a panic is no Exception."""
+    monkeypatch.setattr(own, "_refuse_steps", lambda path, told: None)
+    path = tmp_path / "tokenizer.json"
+    learnt("bpe").save(path)
+    changed(path, lambda told: told.update(BESIDE["a panic of the library"]))
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: not a tokenizer\.json, or a damaged one \("):
+        Tokenizer.load(path)
+
+
+def test_a_panic_while_encoding_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = learnt("char")
+    with pytest.raises(BaseException, match="precompiled") as panic:
+        Inner.from_str(json.dumps(json.loads(tokenizer._inner.to_str()) | BESIDE["a panic of the library"]))
+    assert not isinstance(panic.value, Exception)
+
+    class Panicking:
+        def encode(self, *texts: object, **settings: object) -> object:
+            raise panic.value
+
+        encode_batch_fast = encode
+
+    monkeypatch.setattr(tokenizer, "_inner", Panicking())
+    monkeypatch.setattr(Tokenizer, "_words", None)
+    for encode in (tokenizer.encode, lambda text: tokenizer.ids([text])):
+        with pytest.raises(DataError, match="the tokenizers library failed: "):
+            encode("a text")
 
 
 @pytest.mark.parametrize(("kind", "settings"), INSIDE.values(), ids=INSIDE)

@@ -2,13 +2,25 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.errors import CheckpointError, quoted
+from regard.errors import CheckpointError, DataError, quoted
 from regard.files.lines import UNDECODED
 
 MAX_FILE_BYTES = 128 * 2**20
+
+
+@contextmanager
+def without_panic() -> Iterator[None]:
+    """Raise a panic of the tokenizers library, which is no Exception, as a DataError."""
+    try:
+        yield
+    except BaseException as fault:
+        if type(fault).__name__ != "PanicException":
+            raise
+        raise DataError(f"the tokenizers library failed: {fault}") from fault
 
 
 def read_object(path: Path) -> dict[str, Any]:

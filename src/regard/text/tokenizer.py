@@ -10,7 +10,7 @@ import tokenizers as hf
 from tokenizers import models
 
 from regard.text import bytelevel, own, wordpiece
-from regard.text.foreign import read_object
+from regard.text.foreign import read_object, without_panic
 from regard.text.vocabulary import (
     BOS,
     BYTES,
@@ -124,7 +124,8 @@ class Tokenizer:
     def encode(self, text: str) -> Encoded:
         """Unigram fuses neighbouring characters that it spells in bytes: each byte gets its own one again."""
         refuse_surrogates([text])
-        found = self._inner.encode(text, add_special_tokens=False)
+        with without_panic():
+            found = self._inner.encode(text, add_special_tokens=False)
         spans: list[tuple[int, int]] = []
         fused, place = (0, 0), 0
         for piece, span in zip(found.ids, found.offsets, strict=True):
@@ -141,9 +142,10 @@ class Tokenizer:
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Of many texts at once, without their places."""
         refuse_surrogates(texts)
-        if self._words is not None:
-            return self._words.ids(texts)
-        found = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        with without_panic():
+            if self._words is not None:
+                return self._words.ids(texts)
+            found = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [each.ids for each in found]
 
     def framed(self, *texts: Sequence[int]) -> list[int]:
