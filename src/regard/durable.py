@@ -1,17 +1,22 @@
-"""Atomic writes of files and folders, which survive kills, power cuts and full disks, and checksums.
+"""Atomic writes of files and folders, which survive kills, power cuts and full disks; safe reads; checksums.
 
 Everything is written under a temporary name and synced to disk before it is renamed. A sealed folder also
 holds the sha256 of every file, so that damage is detected.
 """
 
+import errno
 import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 MANIFEST = "manifest.json"
+MAX_BYTES = 128 * 2**20
+"""Size of a file that is read whole."""
 
 
 def reached(moment: str) -> None:
@@ -69,6 +74,22 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
         raise
 
 
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Read a whole file that may be anybody's; OSError if larger, or a pipe, which could block for ever."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
+    return content
+
+
+def read_json(path: Path, most: int = MAX_BYTES) -> Any:
+    """Read a value of JSON from a file that may be anybody's; OSError, ValueError or RecursionError."""
+    return json.loads(read_bytes(path, most).decode("utf-8"))
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder atomically: it is renamed first, however long deleting takes."""
     gone = _hidden(folder, "gone")
@@ -106,7 +127,7 @@ def damage(folder: Path) -> str | None:
     """Describe the first difference from the sealed folder; None if it is intact, to the bit."""
     try:
         current = _manifest(folder)
-        text = (folder / MANIFEST).read_text("utf-8")
+        text = read_bytes(folder / MANIFEST).decode("utf-8")
         if text == current:
             return None
         sealed, actual = json.loads(text)["sha256"], json.loads(current)["sha256"]

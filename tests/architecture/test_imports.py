@@ -24,8 +24,8 @@ MAY_IMPORT = {
     "linear": "",
     # what knows no model
     "files": "durable config errors",
-    "text": "files config errors",
-    "fields": "files text check.finding check.rows config errors",
+    "text": "files durable config errors",
+    "fields": "files text check.finding check.rows durable config errors",
     "data": "fields files text durable config errors",
     "metrics": "text errors",
     "decode": "config errors",

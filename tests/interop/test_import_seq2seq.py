@@ -114,7 +114,7 @@ LAYER = "model.decoder.layers.0.fc1.weight"
 HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "not JSON": (replaced("config.json", b"{"), r"config\.json: cannot be read as JSON"),
     "deep": (replaced("config.json", b"[" * 100_000), r"config\.json: cannot be read as JSON"),
-    "large": (replaced("config.json", b" " * 1_000_001), "larger than 1000000 bytes"),
+    "large": (replaced("config.json", b" " * 1_000_001), "larger than 1,000,000 bytes"),
     "a list": (replaced("config.json", b"[]"), "should hold a JSON object"),
     "another model": (edited(model_type="t5"), r"model_type 't5' cannot be imported, only marian,"),
     "other ids": (edited(pad_token_id=7), "pad_token_id is 7, regard's models have 0"),

@@ -1,5 +1,6 @@
 """The data of a recipe: encoded once, found again by whoever trains on the same."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,11 @@ def test_a_file_is_summed_again_only_when_it_has_changed(
     assert summed == ["a.txt", "b.txt", "b.txt"]
     assert second["a.txt"] == first["a.txt"]
     assert second["*.txt"] != first["*.txt"]
-    memo.write_text("nonsense")
-    assert fingerprint.fingerprints(names, tmp_path, memo) == second
+    odd_entries: list[object] = [[], {}, [{}], "sum", 3, None, [1, 2, 3, 4, "sum"], [*[1] * 9, "0" * 64]]
+    own = str(files[0].resolve())
+    for odd in ["nonsense", "[1]", "[[]]", "3", "[" * 100_000, *(json.dumps({own: each}) for each in odd_entries)]:
+        memo.write_text(odd)
+        assert fingerprint.fingerprints(names, tmp_path, memo) == second, odd[:99]
 
 
 def test_not_more_is_held_out_than_is_needed() -> None:

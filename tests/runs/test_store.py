@@ -1,8 +1,11 @@
 """Model folders: what they hold, and how a damaged, foreign or hostile one is refused."""
 
 import json
+import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,8 @@ from safetensors.torch import load_file, save_file
 from regard.errors import CheckpointError, RunError
 from regard.files.row import Row
 from regard.runs.store import load_model, save_model
-from regard.tasks import Classify, ClassifyConfig, Translate, TranslateConfig
-from tiny import classifier, stirred, transformer
+from regard.tasks import TASKS, Classify, ClassifyConfig, Translate, TranslateConfig
+from tiny import answerer, classifier, stirred, tagger, transformer
 
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
 METRICS = {
@@ -128,7 +131,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "deep": (written("config.json", b"[" * 100_000), r"config\.json: cannot be read as JSON"),
     "a list": (written("config.json", b"[]"), r"config\.json: should hold a JSON object"),
-    "large": (written("config.json", b" " * 1_000_001), r"config\.json: larger than 1000000 bytes"),
+    "large": (written("config.json", b" " * 1_000_001), r"config\.json: cannot be read \(it is larger than 1,000,000 bytes\)"),
     "newer": (edited(lambda c: c.update(format_version=2)), r"newer regard \(format 2, this one reads 1\)"),
     "no widths": (edited(lambda c: c.pop("widths")), r"config\.json: damaged"),
     "odd widths": (edited(lambda c: c.update(widths=3)), r"config\.json: damaged"),
@@ -185,6 +188,50 @@ def test_a_damaged_folder_is_refused_in_one_sentence(
     with pytest.raises(CheckpointError, match=sentence) as raised:
         load_model(translator)
     assert "\n" not in str(raised.value)
+
+
+@contextmanager
+def without_hanging(seconds: int = 20) -> Iterator[None]:
+    def on_alarm(number: int, frame: object) -> None:
+        raise TimeoutError(f"still waiting after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("task", ["classify", "tag", "answer"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(tmp_path: Path, task: str) -> None:
+    row: dict[str, Any] = {
+        "classify": {"text": "a b", "label": "good"},
+        "tag": {"text": ["a", "b"], "tags": ["O", "B-X"]},
+        "answer": {"question": "a b", "context": "b c d", "answer": "c"},
+    }[task]
+    rows = [Row(row, "x", 1), Row(row | ({"label": "bad"} if task == "classify" else {}), "x", 2)]
+    kind = TASKS[task]
+    config = kind.settings.model_validate({"kind": task, "tokenizer": TOKENIZER})
+    fitted = kind.fit(config, rows)
+    makers = {"classify": classifier, "tag": tagger, "answer": answerer}
+    model_config = makers[task]("rnn")
+    save_model(tmp_path / "model", fitted, config, model_config.build(fitted.widths), model_config, {})
+    pieces = sorted(tmp_path.glob("model/*.json"))
+    assert len(pieces) >= 4
+    for path in pieces:
+        content = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        with without_hanging():
+            if path.name == "metrics.json":
+                load_model(tmp_path)
+            else:
+                with pytest.raises((CheckpointError, RunError)):
+                    load_model(tmp_path / "model")
+        path.unlink()
+        path.write_bytes(content)
 
 
 def test_more_labels_than_outputs_are_refused(labeller: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field as Setting
 
+from regard import durable
 from regard.errors import CheckpointError
 from regard.fields.axis import Axis
 from regard.fields.field import Arrays, Coded, FieldSettings, Suggestion, Width
@@ -163,7 +164,7 @@ class Image(Media):
     def load(self, folder: Path) -> Self:
         path = folder / "image.json"
         try:
-            saved = json.loads(path.read_text("utf-8"))
+            saved = durable.read_json(path)
             shape = int(saved["rows"]), int(saved["columns"]), int(saved["channels"])
             mean, deviation = (tuple(map(float, saved[name])) for name in ("mean", "deviation"))
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 from pydantic import StringConstraints
 
+from regard import durable
 from regard.errors import CheckpointError, DataError, quoted
 from regard.fields.axis import Axis
 from regard.fields.field import Arrays, Coded, Field, FieldSettings, Limits, Width
@@ -156,7 +157,7 @@ class Items(Field):
     def load(self, folder: Path) -> Self:
         path = folder / FILE
         try:
-            value = json.loads(path.read_text("utf-8"))
+            value = durable.read_json(path)
             names, counts = tuple(map(str, value["items"])), tuple(map(int, value["counts"]))
             described = {str(name): Described(*map(str, pair)) for name, pair in value["described"].items()}
         except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from regard import durable
 from regard.errors import CheckpointError, DataError, did_you_mean, quoted
 from regard.fields.field import Coded, Field, FieldSettings, Width
 from regard.files.formats import text_cell
@@ -126,6 +127,6 @@ def write_list(path: Path, value: Sequence[Any]) -> None:
 
 def read_list(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return durable.read_json(path)
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: the labels cannot be read ({error})") from error

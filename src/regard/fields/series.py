@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field as Setting
 
+from regard import durable
 from regard.errors import CheckpointError, DataError, did_you_mean, shown
 from regard.fields import clock as clocks
 from regard.fields.axis import Axis
@@ -282,7 +283,7 @@ class Series(Field):
     def load(self, folder: Path) -> Self:
         path = folder / "series.json"
         try:
-            saved = json.loads(path.read_text("utf-8"))
+            saved = durable.read_json(path)
             numbers = {
                 name: tuple(map(float, saved[name]))
                 for name in ("mean", "deviation", "known_mean", "known_deviation", "naive_error")

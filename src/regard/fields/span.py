@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from regard import durable
 from regard.errors import CheckpointError, DataError
 from regard.fields.field import Coded, Field, FieldSettings, Width
 from regard.files import squad
@@ -83,7 +84,7 @@ class Span(Field):
     def load(self, folder: Path) -> Self:
         path = folder / "answer.json"
         try:
-            may_be_none = json.loads(path.read_text("utf-8"))["may_be_none"]
+            may_be_none = durable.read_json(path)["may_be_none"]
         except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
             raise CheckpointError(f"{path}: cannot be read ({error}); copy the whole folder") from error
         if not isinstance(may_be_none, bool):

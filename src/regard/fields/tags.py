@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
+from regard import durable
 from regard.errors import CheckpointError, DataError, did_you_mean, quoted
 from regard.fields.field import Coded, Width
 from regard.fields.label import Label
@@ -75,7 +76,7 @@ class Words(Text):
     def load(self, folder: Path) -> Self:
         path = folder / "words.json"
         try:
-            split = json.loads(path.read_text("utf-8"))["split"]
+            split = durable.read_json(path)["split"]
         except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
             raise CheckpointError(f"{path}: cannot be read ({error}); copy the whole folder") from error
         if split not in list(CUTS):

@@ -6,9 +6,11 @@ Rows may lead to files of their own, such as pictures: all of those of a data fi
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from regard import durable
 from regard.errors import DataError
@@ -16,6 +18,7 @@ from regard.files.lines import expand, resolve
 
 Known = dict[str, list[int | str]]
 """By absolute path: size, times and inode as they were, and the sum; of many files the sum of those."""
+SUM = re.compile("[0-9a-f]{64}")
 LeadsTo = Callable[[str], Iterable[Path]]
 """The files that the rows of a data file lead to."""
 
@@ -36,9 +39,7 @@ def fingerprints(
     names: Iterable[str], base: Path, memo: Path, leads_to: LeadsTo = _nowhere
 ) -> dict[str, str]:
     """By name, which may be a pattern or a folder; `memo` is a file that remembers them."""
-    known: Known = {}
-    with suppress(OSError, ValueError, TypeError):
-        known = dict(json.loads(memo.read_text("utf-8")))
+    known = _remembered(memo)
     before = json.dumps(known)
     found = {name: _all_of(name, base, known, list(leads_to(name))) for name in names}
     if json.dumps(known) != before:
@@ -46,6 +47,19 @@ def fingerprints(
             memo.parent.mkdir(parents=True, exist_ok=True)
             durable.write_file(memo, json.dumps(known, ensure_ascii=False, indent=1) + "\n")
     return found
+
+
+def _remembered(memo: Path) -> Known:
+    """The entries of the memo that are as `fingerprints` writes them; none where it cannot be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        value = durable.read_json(memo)
+        if isinstance(value, dict):
+            return {name: entry for name, entry in value.items() if _is_entry(entry)}
+    return {}
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and SUM.fullmatch(str(value[-1])) is not None
 
 
 def _all_of(name: str, base: Path, known: Known, others: Sequence[Path]) -> str:
@@ -67,8 +81,8 @@ def _sum_of_many(name: str, base: Path, known: Known, paths: Sequence[Path]) -> 
             stamp.update(
                 f"{path} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}\n".encode()
             )
-        was, digest = known.get(f"{place}/*", ["", ""])
-        if was != stamp.hexdigest():
+        *was, digest = known.get(f"{place}/*", [""])
+        if was != [stamp.hexdigest()]:
             for path in paths:
                 total.update(f"{os.path.relpath(path, place.parent)} {durable.sha256(path)}\n".encode())
             digest = total.hexdigest()

@@ -93,7 +93,7 @@ def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the run was, and the changes accepted since; settings newer than it had their defaults."""
     path = folder / NAME
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = durable.read_json(path)
         version, known, accepted = value["format_version"], value["identity"], value["accepted_changes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: cannot be read ({error}); start over with --fresh") from error

@@ -258,9 +258,7 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """An object from a small file that may be anybody's."""
     try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise CheckpointError(f"{path}: larger than {MAX_CONFIG_BYTES} bytes")
-        value = json.loads(path.read_text("utf-8"))
+        value = durable.read_json(path, MAX_CONFIG_BYTES)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); is it a model folder?") from error
     except (ValueError, RecursionError) as error:

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from regard import durable
 from regard.errors import CheckpointError, DataError, quoted
 from regard.files.lines import UNDECODED
-
-MAX_FILE_BYTES = 128 * 2**20
 
 
 @contextmanager
@@ -42,15 +41,11 @@ def read_text(path: Path) -> str:
 
 def read_bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+        return durable.read_bytes(path)
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be read ({error.strerror}); is the folder complete?"
         ) from error
-    if len(content) > MAX_FILE_BYTES:
-        raise CheckpointError(f"{path}: larger than {MAX_FILE_BYTES} bytes, which no tokenizer is")
-    return content
 
 
 def numbered(path: Path, vocabulary: Any) -> dict[str, int]:

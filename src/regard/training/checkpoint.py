@@ -144,7 +144,7 @@ def restore(root: Path, step: int, model: nn.Module, optimizer: torch.optim.Opti
     """Load weights and moments into model and optimizer; returns the progress at that step."""
     folder = folder_of(root, step)
     try:
-        state = json.loads((folder / "state.json").read_text("utf-8"))
+        state = durable.read_json(folder / "state.json")
         if state["format_version"] > FORMAT_VERSION:
             raise CheckpointError(
                 f"{folder}: written by a newer regard (format {state['format_version']}, this one reads "

@@ -78,7 +78,7 @@ def _snake(name: str) -> str:
 
 def entries(path: Path) -> Iterator[dict[str, Any]]:
     """Complete entries of a journal; a crash may have truncated the last one."""
-    for line in path.read_text("utf-8", "replace").splitlines() if path.exists() else ():
+    for line in path.read_text("utf-8", "replace").splitlines() if path.is_file() else ():
         with suppress(ValueError):
             entry = json.loads(line)
             if isinstance(entry, dict) and "event" in entry and isinstance(entry.get("step"), int):

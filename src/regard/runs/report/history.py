@@ -1,12 +1,12 @@
 """The journal of a run as series of numbers."""
 
-import json
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from regard import durable
 from regard.errors import RunError
 from regard.runs.lock import is_held
 from regard.training.journal import entries
@@ -147,7 +147,7 @@ def _shown(entry: dict[str, Any]) -> defaultdict[str, Any]:
 
 def _json(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        value = json.loads(path.read_text("utf-8"))
+        value = durable.read_json(path)
         if isinstance(value, dict):
             return value
     return {}
