@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from regard.training.events import Encoding, Evaluated, Event, Finished, Prepared, Saved, Step
+from regard.training.events import Encoding, Evaluated, Event, Finished, Prepared, RolledBack, Saved, Step
 from regard.training.journal import Journal
 from regard.training.sinks import ConsoleSink
 
@@ -70,9 +70,11 @@ def test_holds_some_steps_and_every_validation(journal: Path) -> None:
         ("step", 10),
         ("step", 20),
         ("evaluated", 20),
+        ("saved", 20),
         ("step", 30),
         ("step", 40),
         ("evaluated", 40),
+        ("saved", 40),
         ("finished", 40),
     ]
     first, validation = entries(journal)[0], entries(journal)[2]
@@ -82,16 +84,41 @@ def test_holds_some_steps_and_every_validation(journal: Path) -> None:
 
 def test_is_rewound_to_where_training_goes_on(journal: Path) -> None:
     write = Journal(journal, every=10, resumed_step=20)
-    assert kept(journal) == [("step", 10), ("step", 20), ("evaluated", 20)]
+    assert kept(journal) == [("step", 10), ("step", 20), ("evaluated", 20), ("saved", 20)]
     for number in range(21, 31):
         write(step(number))
-    assert kept(journal)[-2:] == [("evaluated", 20), ("step", 30)]
+    assert kept(journal)[-2:] == [("saved", 20), ("step", 30)]
+
+
+@pytest.mark.parametrize("saved_at", [13, 20, 27])
+@pytest.mark.parametrize("rolled_back", [False, True])
+def test_no_token_and_no_second_is_lost_by_resuming(tmp_path: Path, saved_at: int, rolled_back: bool) -> None:
+    """A line says what happened since the last one, whether or not the training was resumed between them."""
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for name in ("whole", "resumed"):
+        path = tmp_path / name
+        write = Journal(path, every=10)
+        for number in range(1, saved_at + 1):
+            write(replace(step(number), waited=0.25, took=2.0))
+        write(Saved(saved_at, tmp_path, took=3.0))
+        if name == "resumed":
+            for number in range(saved_at + 1, 34):
+                write(replace(step(number), waited=0.5, took=4.0))
+            if rolled_back:
+                write(RolledBack(saved_at, 33, ()))
+            else:
+                write = Journal(path, every=10, resumed_step=saved_at)
+        for number in range(saved_at + 1, 41):
+            write(replace(step(number), waited=0.25, took=2.0))
+        lines[name] = [entry for entry in entries(path) if entry["event"] == "step"]
+    assert lines["resumed"] == lines["whole"]
+    assert [entry["tokens"] for entry in lines["whole"]] == [10_000] * 4
 
 
 def test_an_end_that_is_no_longer_one_is_forgotten(journal: Path) -> None:
     """A finished run that goes on, or ends once more, has one end."""
     Journal(journal, every=10, resumed_step=40)
-    assert kept(journal)[-1] == ("evaluated", 40)
+    assert kept(journal)[-1] == ("saved", 40)
 
 
 def test_a_new_run_begins_a_new_journal(journal: Path) -> None:
@@ -123,7 +150,7 @@ def test_is_json_also_when_training_diverges(tmp_path: Path) -> None:
 def test_a_line_that_is_not_ours_is_dropped(journal: Path, line: bytes) -> None:
     journal.write_bytes(line + b"\n" + journal.read_bytes())
     Journal(journal, every=10, resumed_step=20)
-    assert kept(journal) == [("step", 10), ("step", 20), ("evaluated", 20)]
+    assert kept(journal) == [("step", 10), ("step", 20), ("evaluated", 20), ("saved", 20)]
 
 
 def test_a_name_cannot_command_the_terminal() -> None:

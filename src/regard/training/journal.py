@@ -27,16 +27,20 @@ INCIDENTS = ("rolled_back", "save_failed", "skipped")
 """Events that stay on record when training returns to an earlier step."""
 
 
+SUMS = ("tokens", "waited", "took", "saving")
+"""What a line of a step sums up over the steps since the last one."""
+
+
 class Journal:
-    """Journal with a line every few steps, and one per validation and incident; rewound when a run resumes.
+    """Journal with a line every few steps, and one per validation, checkpoint and incident; rewound on resuming.
 
     If a line cannot be written it is lost, and training continues.
     """
 
     def __init__(self, path: Path, every: int, resumed_step: int = 0) -> None:
         self.path, self.every = path, every
-        self.since: defaultdict[str, float] = defaultdict(int)
-        """Tokens and seconds since the last written step."""
+        self.since: defaultdict[str, float]
+        """Tokens and seconds since the last written step; every checkpoint's line holds them too."""
         self._rewind(resumed_step)
 
     def __call__(self, event: Event) -> None:
@@ -50,6 +54,7 @@ class Journal:
                     self.since.clear()
             case Saved():
                 self.since["saving"] += event.took
+                self._append({"event": "saved", "step": event.step} | self.since)
             case RolledBack():
                 self._rewind(event.step, keep=INCIDENTS)
                 self._write(event)
@@ -57,17 +62,22 @@ class Journal:
                 self._write(event)
 
     def _write(self, event: Any, **since: float) -> None:
-        entry = {"event": _snake(type(event).__name__)} | asdict(event) | since
+        self._append({"event": _snake(type(event).__name__)} | asdict(event) | since)
+
+    def _append(self, entry: dict[str, Any]) -> None:
         with suppress(OSError), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(finite(entry), allow_nan=False) + "\n")
 
     def _rewind(self, step: int, keep: tuple[str, ...] = ()) -> None:
-        """Delete the steps that will be repeated, and an end that is no longer one."""
-        kept = (
+        """Delete the steps that will be repeated, and an end that is no longer one; take over the checkpoint's sums."""
+        kept = [
             entry
             for entry in entries(self.path)
             if entry["event"] != "finished" and (entry["step"] <= step or entry["event"] in keep)
-        )
+        ]
+        saved = next((e for e in reversed(kept) if (e["event"], e["step"]) == ("saved", step)), {})
+        sums = {name: saved[name] for name in SUMS if isinstance(saved.get(name), int | float)}
+        self.since = defaultdict(int, sums)
         with suppress(OSError):
             write_file(self.path, "".join(json.dumps(entry) + "\n" for entry in kept))
 
