@@ -3,10 +3,13 @@
 import errno
 import os
 import random
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from regard import durable
 
@@ -124,6 +127,32 @@ def test_a_file_is_filled_or_stays(tmp_path: Path) -> None:
         durable.fill_file(path, half)
     assert path.read_bytes() == b"whole"
     assert [path.name for path in tmp_path.iterdir()] == ["x.bin"]
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "far.txt")
+    durable.fill_named(tmp_path / "link", lambda place: place.write_text("far"))
+    durable.fill_named(tmp_path / "near.txt", lambda place: place.write_text("near"))
+    durable.fill_named(Path("/dev/null"), lambda place: place.write_text("nothing"))
+    assert (tmp_path / "link").is_symlink()
+    assert [(tmp_path / name).read_text() for name in ("far.txt", "near.txt")] == ["far", "near"]
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
+def test_whoever_may_open_the_folder_may_read_all_its_files(tmp_path: Path, umask: int) -> None:
+    """safetensors lets only the owner read what it writes, whatever the umask."""
+    before = os.umask(umask)
+    try:
+        weights = {"w": np.zeros(3, np.float32)}
+        durable.write_folder(tmp_path / "x", lambda folder: save_file(weights, folder / "model.safetensors"))
+        durable.write_file(tmp_path / "y", "text")
+    finally:
+        os.umask(before)
+    modes = [
+        stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "x" / "model.safetensors", tmp_path / "y")
+    ]
+    assert modes == [0o666 & ~umask] * 2
 
 
 def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path: Path) -> None:

@@ -32,7 +32,10 @@ def write_folder(final: Path, fill: Callable[[Path], None]) -> None:
     try:
         fill(partial)
         reached("before the sync")
+        mode = stat.S_IMODE(partial.stat().st_mode) & 0o666
         for path in sorted(partial.rglob("*")):
+            if path.is_file():
+                path.chmod(mode)  # some libraries let only the owner read what they write
             _sync(path)
         _sync(partial)
         reached("before the rename")
@@ -72,6 +75,14 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
         partial.unlink(missing_ok=True)
         _name(fault, path)
         raise
+
+
+def fill_named(path: Path, fill: Callable[[Path], object]) -> None:
+    """Write a file that a user named atomically; what is a link or a device stays one."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        fill(path)
+    else:
+        fill_file(path, fill)
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:

@@ -1,3 +1,6 @@
+import errno
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -54,6 +57,25 @@ def test_files_hold_what_is_returned(translation, tmp_path):
     page, picture = tmp_path / "a.html", tmp_path / "a.svg"
     assert translation.to_html(page) == page.read_text(encoding="utf-8")
     assert translation.to_svg(picture) == picture.read_text(encoding="utf-8")
+
+
+def test_a_full_disk_leaves_the_page_that_was_there(translation, tmp_path, monkeypatch):
+    files = {tmp_path / "page.html": translation.to_html, tmp_path / "map.svg": translation.to_svg}
+    for path, write in files.items():
+        write(path)
+    before = [path.read_text("utf-8") for path in files]
+    real = Path.write_text
+
+    def half(path, text, *more, **named):
+        real(path, text[:99], *more, **named)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    for path, write in files.items():
+        with pytest.raises(RegardError, match=r"cannot be written \(No space left on device\)"):
+            write(path)
+    assert [path.read_text("utf-8") for path in files] == before
+    assert sorted(tmp_path.iterdir()) == sorted(files)
 
 
 def test_a_notebook_shows_the_page_or_if_too_large_the_still_picture(translation, large):

@@ -22,10 +22,7 @@ def write(path: Path, text: str) -> Path:
 def fill(path: Path, fill_it: Callable[[Path], object]) -> Path:
     """Whole or not at all; what is a link or a device stays one."""
     try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            fill_it(path)
-        else:
-            durable.fill_file(path, fill_it)
+        durable.fill_named(path, fill_it)
     except OSError as fault:
         raise RunError(f"{path}: cannot be written ({fault.strerror or fault})") from fault
     return path

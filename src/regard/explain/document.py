@@ -14,6 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from regard import durable
 from regard.errors import RegardError
 from regard.explain.assets import asset
 from regard.explain.legible import visible
@@ -53,10 +54,10 @@ def in_notebook(page: str, title: str) -> str:
 
 
 def save(text: str, path: str | Path | None) -> str:
-    """Write the text to `path`, if given; returns the text."""
+    """Write the text to `path`, if given, whole or not at all; returns the text."""
     if path is not None:
         try:
-            Path(path).write_text(text, encoding="utf-8")
+            durable.fill_named(Path(path), lambda place: place.write_text(text, encoding="utf-8"))
         except OSError as error:
             raise RegardError(f"{path}: cannot be written ({error.strerror})") from error
     return text

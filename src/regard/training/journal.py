@@ -32,7 +32,7 @@ SUMS = ("tokens", "waited", "took", "saving")
 
 
 class Journal:
-    """Journal with a line every few steps, and one per validation, checkpoint and incident; rewound on resuming.
+    """Journal with a line every few steps, and per validation, checkpoint and incident; rewound on resuming.
 
     If a line cannot be written it is lost, and training continues.
     """
@@ -69,7 +69,7 @@ class Journal:
             file.write(json.dumps(finite(entry), allow_nan=False) + "\n")
 
     def _rewind(self, step: int, keep: tuple[str, ...] = ()) -> None:
-        """Delete the steps that will be repeated, and an end that is no longer one; take over the checkpoint's sums."""
+        """Delete the steps that will be repeated, and an end that is none now; take over the checkpoint's sums."""
         kept = [
             entry
             for entry in entries(self.path)
