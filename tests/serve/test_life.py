@@ -1,5 +1,6 @@
 """Starting, being full, dying workers, clients that leave, and ending well."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -17,6 +18,8 @@ from typer.testing import CliRunner
 
 from hostile import reset
 from regard.cli import app
+from regard.serve.engine import Engine
+from regard.serve.server import _handle_signals
 from regard.serve.server import _host_headers as called
 from regard.serve.server import _url as address
 from served import Served, open_request, sentences, served, until
@@ -300,6 +303,63 @@ def test_a_signal_amid_a_body(models: list[Path], tmp_path: Path) -> None:
             assert time.monotonic() - at < 5
             assert b'"code": "stopping"' in slow.recv(10_000)
     assert (tmp_path / "log").read_text() == ""
+
+
+ENDLESS = """
+import time
+from pathlib import Path
+from regard.serve import engine, limits, server
+
+{hang}
+def tell(url):
+    print(url, flush=True)
+
+server.serve([Path({folder!r})], port=0, limits=limits.Limits(stop_seconds=4), tell=tell)
+"""
+HANGS = {
+    "waiting": "engine.Engine.end = lambda self: __import__('asyncio').sleep(60)",
+    "blocked": "engine.Engine.end = lambda self: time.sleep(60)",
+    "a thread": (
+        "started = engine.Engine.stop\n"
+        "async def stop(self):\n"
+        "    __import__('asyncio').get_running_loop().run_in_executor(None, time.sleep, 60)\n"
+        "    await started(self)\n"
+        "engine.Engine.stop = stop\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("hang", HANGS.values(), ids=HANGS)
+def test_it_ends_in_time_whatever_hangs(models: list[Path], hang: str) -> None:
+    program = ENDLESS.format(hang=hang, folder=str(models[0]))
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http")
+        process.send_signal(signal.SIGTERM)
+        at = time.monotonic()
+        try:
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
+        assert time.monotonic() - at < 4 + 1.5
+
+
+def test_it_is_not_ready_from_the_moment_of_the_signal() -> None:
+    """Not only when the stop has had its turn: a busy loop may take long to come to it."""
+
+    async def signalled() -> list[bool]:
+        engine, stop = Engine({"model": Path("nowhere")}), asyncio.Event()
+        for lane in engine.lanes.values():
+            lane.worker = object()  # type: ignore[assignment]
+        states, deadline = [engine.is_ready], threading.Timer(60, lambda: None)
+        _handle_signals(engine, stop, deadline)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await stop.wait()
+        deadline.cancel()
+        return [*states, engine.is_ready, engine.lanes["model"].is_ready]
+
+    assert asyncio.run(signalled()) == [True, False, False]
 
 
 def test_a_second_signal_ends_it_at_once(models: list[Path], tmp_path: Path) -> None:

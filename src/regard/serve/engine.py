@@ -112,11 +112,15 @@ class Engine:
             for job in jobs:
                 job.answer.cancel()
 
-    async def stop(self) -> None:
-        """Take nothing new, finish what waits, and tell the rest that it will not happen."""
+    def refuse(self) -> None:
+        """Take nothing new, and be ready no more."""
         self.is_stopping = True
         for lane in self.lanes.values():
             lane.is_stopping = True
+
+    async def stop(self) -> None:
+        """Take nothing new, finish what waits, and tell the rest that it will not happen."""
+        self.refuse()
         open_answers = [job.answer for lane in self.lanes.values() for job in lane.jobs]
         if open_answers:
             await asyncio.wait(open_answers, timeout=self.limits.stop_seconds - 2 * FLUSH_SECONDS)

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -45,10 +46,22 @@ def serve(
     port = listening.getsockname()[1]
     origins = frozenset(origin.lower() for origin in allow_origins)
     access = AccessControl(_host_headers(host, port, allow_hosts), origins, key)
+    engine = Engine(folders, limits)
+    deadline = threading.Timer(limits.stop_seconds, _exit, [engine])
+    deadline.daemon = True
     with listening:
-        asyncio.run(
-            _serve(Engine(folders, limits), listening, access, lambda: tell(_url(host, port, allow_hosts)))
-        )
+        try:
+            asyncio.run(
+                _serve(engine, listening, access, lambda: tell(_url(host, port, allow_hosts)), deadline)
+            )
+        finally:
+            deadline.cancel()
+
+
+def _exit(engine: Engine) -> None:
+    """End at once, with nobody told."""
+    engine.kill()
+    os._exit(1)
 
 
 def _require_key(host: str, key: str | None, allow_hosts: Sequence[str]) -> None:
@@ -120,11 +133,15 @@ def _url(host: str, port: int, allow_hosts: Sequence[str]) -> str:
 
 
 async def _serve(
-    engine: Engine, listening: socket.socket, access: AccessControl, ready: Callable[[], None]
+    engine: Engine,
+    listening: socket.socket,
+    access: AccessControl,
+    ready: Callable[[], None],
+    deadline: threading.Timer,
 ) -> None:
     asyncio.get_running_loop().set_exception_handler(log_without_texts)
     stop = asyncio.Event()
-    _handle_signals(engine, stop)
+    _handle_signals(engine, stop, deadline)
     loading = asyncio.create_task(engine.start())
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({loading, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -151,13 +168,14 @@ async def _serve(
         await engine.end()
 
 
-def _handle_signals(engine: Engine, stop: asyncio.Event) -> None:
-    """Shut down gracefully at the first signal, and at once at the second."""
+def _handle_signals(engine: Engine, stop: asyncio.Event, deadline: threading.Timer) -> None:
+    """Shut down gracefully at the first signal, and at once at the second or when the time is over."""
 
     def on_signal() -> None:
         if stop.is_set():
-            engine.kill()
-            os._exit(1)
+            _exit(engine)
+        deadline.start()
+        engine.refuse()
         stop.set()
 
     loop = asyncio.get_running_loop()

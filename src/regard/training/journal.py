@@ -69,13 +69,14 @@ class Journal:
             file.write(json.dumps(finite(entry), allow_nan=False) + "\n")
 
     def _rewind(self, step: int, keep: tuple[str, ...] = ()) -> None:
-        """Delete the steps that will be repeated, and an end that is none now; take over the checkpoint's sums."""
+        """Delete the steps that will be repeated and a former end; take over the sums of the checkpoint."""
         kept = [
             entry
             for entry in entries(self.path)
             if entry["event"] != "finished" and (entry["step"] <= step or entry["event"] in keep)
         ]
-        saved = next((e for e in reversed(kept) if (e["event"], e["step"]) == ("saved", step)), {})
+        of_step = [entry for entry in kept if (entry["event"], entry["step"]) == ("saved", step)]
+        saved = of_step[-1] if of_step else {}
         sums = {name: saved[name] for name in SUMS if isinstance(saved.get(name), int | float)}
         self.since = defaultdict(int, sums)
         with suppress(OSError):
