@@ -25,7 +25,7 @@ FULL_SCALE = 2**14
 COMMON_DATA = {"palette": SEQUENTIAL.tobytes().hex(), "strings": STRINGS}
 """Data that every page gets in addition to its explanation."""
 
-SCRIPTS = ("given.js", "numbers.js", "figure.js", "save.js", "view.js", "overview.js", "page.js")
+SCRIPTS = ("given.js", "numbers.js", "figure.js", "save.js", "plane.js", "view.js", "overview.js", "page.js")
 
 
 def render(explanation: "Explanation") -> str:
@@ -58,8 +58,17 @@ def _trust(trust: "Trust") -> dict[str, Any]:
 
 def _axis(axis: Axis) -> dict[str, Any]:
     coordinates = {"grid": axis.grid, "seconds": axis.seconds}
-    labels = {"name": visible(axis.name), "labels": [*map(visible, axis.labels)], "unit": axis.unit}
-    return labels | {name: list(values) for name, values in coordinates.items() if values is not None}
+    told: dict[str, Any] = {
+        "name": visible(axis.name),
+        "labels": [*map(visible, axis.labels)],
+        "unit": axis.unit,
+    }
+    told |= {name: list(values) for name, values in coordinates.items() if values is not None}
+    if axis.grid is not None:
+        told["fixed"] = sorted(axis.fixed)
+    if axis.picture is not None:
+        told["picture"] = b64encode(axis.picture).decode()
+    return told
 
 
 def _map(attention: "AttentionMap", axes: list[Axis]) -> dict[str, Any]:

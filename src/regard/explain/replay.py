@@ -4,6 +4,7 @@ It also measures how far to trust the maps: every input token is left out in tur
 answer's probability is compared with the token's weight.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +15,16 @@ from torch import Tensor, nn
 from regard.attention.tap import Trace, sites, tapped
 from regard.errors import DataError
 from regard.explain.explanation import AttentionMap, Explanation
-from regard.explain.trust import MEASURED, leave_one_out_map, rate_maps
+from regard.explain.rollout import rollout
+from regard.explain.trust import leave_one_out_map, measured, rate_maps
 from regard.fields.axis import Axis
 from regard.files.row import Asked, text_of
 from regard.tasks.task import Axes, Picture, Task, evaluating
 
 MAX_MEASURED = 128
 """Longest input, in tokens, whose maps are rated; longer ones would take too long."""
+MAX_MEASURED_PLANE = 256
+"""The same of a plane, in patches: those of 224 × 224 pixels are 196."""
 REPLAYS_PER_BATCH = 16
 """Replays computed at once; each holds a logit per token of the vocabulary and step of the answer."""
 
@@ -48,21 +52,27 @@ def explain(
         maps, log_probs_T = _attention(task, model, batch, axes)
         others = [_map(picture, axes) for picture in task.pictures(model, batch)]
         inputs, answer = axes.by_name[axes.left_out], axes.by_name[axes.answer]
+        if inputs.grid is not None:
+            maps += _through_layers(model, maps, answer, inputs)
         to_inputs = [m for m in maps if m.columns is inputs and m.rows is not inputs]
         trust = None
-        if 1 < len(inputs.free) < MAX_MEASURED:
+        most = MAX_MEASURED if inputs.grid is None else MAX_MEASURED_PLANE + 1
+        if 1 < len(inputs.free) < most:
             change_KT = _changes(task, model, batch, log_probs_T, inputs)
+            left_out = leave_one_out_map(change_KT, answer, inputs)
+            if inputs.grid is not None or not to_inputs:
+                others = [left_out, *others]
             if to_inputs:
-                best, trust = rate_maps([m.head(None)[:, inputs.free] for m in to_inputs], change_KT)
+                maps_QK = [m.head(None)[:, inputs.free] for m in to_inputs]
+                best, trust = rate_maps(maps_QK, change_KT, inputs.unit)
                 to_inputs = [to_inputs[best]]
             else:
-                to_inputs, trust = [leave_one_out_map(change_KT, answer, inputs)], MEASURED
-                others = [*to_inputs, *others]
+                to_inputs, trust = [left_out], measured(inputs.unit)
         candidates = to_inputs or others or maps
         if not candidates:
             raise DataError(
-                f"there is nothing to show: {description} has no attention, and leaving out words is only "
-                f"measured for texts of 2 to {MAX_MEASURED - 1} tokens, not {len(inputs.free)}"
+                f"there is nothing to show: {description} has no attention, and leaving out {inputs.units} "
+                f"is only measured where there are 2 to {most - 1} of them, not {len(inputs.free)}"
             )
     return Explanation(
         task=task.kind,
@@ -95,6 +105,33 @@ def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[li
         answering_HQK = weights_HQK[:, -len(rows) :]  # the rows before only read the input
         maps.append(AttentionMap(site, title, answering_HQK, rows, columns))
     return maps, log_probs_T
+
+
+def _through_layers(
+    model: nn.Module, attention: Sequence[AttentionMap], answer: Axis, inputs: Axis
+) -> list[AttentionMap]:
+    """Maps from what is pooled for the answer to the inputs: by the last layer, and rolled out over all.
+
+    A pooling that attends shows by itself what it reads of the last layer.
+    """
+    layers = [one for one in attention if one.rows is inputs and one.columns is inputs]
+    if not layers:
+        return []
+    weights = [torch.from_numpy(one.weights_HQK) for one in layers]
+    pooled = [one for one in attention if one.rows is answer and one.columns is inputs]
+    if pooled:
+        start_QK = torch.from_numpy(pooled[-1].head(None))
+    else:
+        pooling: Any = model.pooling
+        start_QK = pooling.shares(len(inputs))[None]
+    rolled_QK = start_QK @ rollout([one[None] for one in weights])[0]
+    to_inputs = f"{answer.name} → {inputs.units}"
+    found = [("rollout", f"rollout of all layers: {to_inputs}", rolled_QK[None])]
+    if not pooled:
+        found.insert(0, ("last-layer", f"last layer: {to_inputs}", start_QK @ weights[-1]))
+    return [
+        AttentionMap(site, title, weights_HQK.numpy(), answer, inputs) for site, title, weights_HQK in found
+    ]
 
 
 def _map(picture: Picture, axes: Axes) -> AttentionMap:

@@ -1,4 +1,4 @@
-"""One attention map as a standalone SVG: a labelled grid, or shaded words if the map has one row."""
+"""One attention map as a standalone SVG: a labelled grid, shaded words if it has one row, or a picture."""
 
 from collections.abc import Sequence
 from math import ceil, cos, radians, sin
@@ -10,6 +10,7 @@ import numpy as np
 from regard.explain.assets import CAVEAT, STRINGS
 from regard.explain.colour import INK, MUTED, SEQUENTIAL, full_tone, indices, ink_on, shade
 from regard.explain.legible import ems, graphemes, shortened, stacks, visible
+from regard.explain.planes import draw_planes
 from regard.explain.vector import Box, cells, document, legend, paragraph, stack, text, to_string
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def draw(explanation: "Explanation", attention: "AttentionMap", head: int | None
     if attention.n_heads > 1:
         title += f" · {STRINGS['en']['mean'] if head is None else f'head {head + 1}'}"
     picture = Element("g")
-    compose = _words if len(attention.rows) == 1 else _grid
+    compose = _planes if attention.columns.grid else _words if len(attention.rows) == 1 else _grid
     width, bottom = compose(picture, attention, weights_QK)
     width = max(width, min(_PROSE_WIDTH, 1.05 * ems(visible(title)) * _TITLE + 2 * _MARGIN))
     inner = width - 2 * _MARGIN
@@ -70,6 +71,12 @@ def _grid(picture: Element, attention: "AttentionMap", weights_QK: "Weights") ->
     box = Box(left, top, n_columns * cell / fine_QK.shape[1], n_rows * cell / fine_QK.shape[0])
     cells(picture, indices(fine_QK / full_tone(weights_QK)), SEQUENTIAL, box)
     return max(_MIN_WIDTH, right + columns.overhang + _MARGIN), bottom
+
+
+def _planes(picture: Element, attention: "AttentionMap", weights_QK: "Weights") -> tuple[float, float]:
+    """Draw what lies in a plane below the heading; returns its right and lower edge."""
+    right, bottom = draw_planes(picture, attention, weights_QK, _MARGIN, _HEADING)
+    return max(_MIN_WIDTH, right + _MARGIN), bottom
 
 
 def _axis_name(picture: Element, name: str, x: float, y: float, turned: float = 0) -> None:

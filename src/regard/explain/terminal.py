@@ -1,4 +1,4 @@
-"""An explanation in the terminal: the largest weights of each target token, or the text in shades.
+"""An explanation in the terminal: the largest weights of each target token, or text or picture in shades.
 
 Widths are in terminal cells, of which a Chinese character takes two.
 """
@@ -14,15 +14,18 @@ from regard.explain.assets import CAVEAT, STRINGS
 from regard.explain.colour import SEQUENTIAL, full_tone, ink_on, shade
 from regard.explain.explanation import AttentionMap, Explanation, Weights
 from regard.explain.legible import visible
+from regard.explain.planes import planes_of, rows_apart
+from regard.files.picture import Picture
 
 _MAX_ROWS, _MAX_WORDS, _MAX_LISTED, _MAX_LINKS = 60, 400, 8, 3
+_PLANE_LINES, _MAX_PLANES = 24, 4
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def render(explanation: Explanation, console_width: int) -> RenderableType:
     """Render input, output, the largest weights of the main map (mean over heads), and the measured trust."""
     attention = explanation.map(explanation.main)
-    draw = _words if len(attention.rows) == 1 else _links
+    draw = _plane if attention.columns.grid else _words if len(attention.rows) == 1 else _links
     trust = [Text(visible(explanation.trust.sentence))] if explanation.trust else []
     return Group(
         Text(visible(explanation.input)),
@@ -72,6 +75,51 @@ def _words(attention: AttentionMap, weights_QK: Weights, console_width: int) -> 
     if len(words) > _MAX_WORDS:
         yield Text(STRINGS["en"]["moreWords"].format(n=len(words) - _MAX_WORDS), style="dim")
     yield Text()
+    yield from _heaviest(words, weights_K, tone, console_width)
+
+
+def _plane(attention: AttentionMap, weights_QK: Weights, console_width: int) -> Iterator[Text]:
+    """The picture beside its units in shades, for every row that is no part of the picture itself."""
+    columns, tone = attention.columns, full_tone(weights_QK)
+    words = _labels(columns.labels, console_width)
+    assert columns.grid is not None
+    n_rows, n_columns = columns.grid
+    unit = max(1, min(_PLANE_LINES // n_rows, (console_width - 2) // (4 * n_columns)))
+    for row in rows_apart(attention)[:_MAX_PLANES]:
+        shares_YX = planes_of(columns, weights_QK[row]) / tone
+        shades_YX = shares_YX.repeat(unit, 0).repeat(2 * unit, 1)
+        lines = [_shaded_line(shares_X) for shares_X in shades_YX[:, : console_width - 1]]
+        if columns.picture is not None and 4 * n_columns * unit + 2 <= console_width:
+            seen = _pictured(columns.picture, unit * n_rows, 2 * unit * n_columns)
+            lines = [one + Text("  ") + other for one, other in zip(seen, lines, strict=True)]
+        if len(attention.rows) > 1:
+            yield Text(visible(attention.rows.labels[row]), style="bold")
+        yield from lines
+        yield Text()
+        yield from _heaviest(words, weights_QK[row], tone, console_width)
+
+
+def _shaded_line(shares_X: Weights) -> Text:
+    line = Text(no_wrap=True)
+    for share in shares_X.tolist():
+        line.append(" ", style=f"on {shade(SEQUENTIAL, share)}")
+    return line
+
+
+def _pictured(png: bytes, n_lines: int, width: int) -> list[Text]:
+    """A picture of two pixels a character, one above the other."""
+    pixels_YXC = Picture(png, "the picture").fitted(2 * n_lines, width, 3, stretch=True)
+    colours = [["#" + bytes(pixel).hex() for pixel in line] for line in pixels_YXC]
+    return [
+        Text.assemble(
+            *(("▀", f"{upper} on {lower}") for upper, lower in zip(*pair, strict=True)), no_wrap=True
+        )
+        for pair in zip(colours[::2], colours[1::2], strict=True)
+    ]
+
+
+def _heaviest(words: list[str], weights_K: Weights, tone: float, console_width: int) -> Iterator[Text]:
+    """Units with the largest weights, each with a bar."""
     heaviest = np.argsort(-weights_K, kind="stable")[:_MAX_LISTED]
     word_cells = max(cell_len(words[at]) for at in heaviest)
     bar_cells = max(1, min(30, console_width - word_cells - 6))

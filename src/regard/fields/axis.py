@@ -14,7 +14,7 @@ class Axis:
     fixed: frozenset[int] = frozenset()
     """Units that are never left out to measure what matters, such as the mark at the end of a text."""
     grid: tuple[int, int] | None = None
-    """Rows and columns, where the units lie in a plane."""
+    """Rows and columns, where the units lie in a plane: all but the fixed ones, in reading order."""
     spans: tuple[tuple[int, int], ...] | None = None
     """Where each unit begins and ends in what the input is made of, where one unit covers several."""
     seconds: tuple[float, ...] | None = None
@@ -24,6 +24,11 @@ class Axis:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def units(self) -> str:
+        """What several of its units are called."""
+        return plural(self.unit)
 
     def runs(self, size: int, unit: str, *, at_end: bool = False) -> "Axis":
         """The axis of runs of so many units; the last one may be shorter, or `at_end` the first."""
@@ -46,6 +51,10 @@ class Axis:
     def free(self) -> list[int]:
         """Units that can be left out."""
         return [unit for unit in range(len(self)) if unit not in self.fixed]
+
+
+def plural(unit: str) -> str:
+    return "patches" if unit == "patch" else f"{unit}s"
 
 
 def _span(first: str, last: str) -> str:

@@ -42,6 +42,10 @@ class First(nn.Module):
     def forward(self, states_BTD: Tensor, lengths_B: Tensor) -> Tensor:
         return states_BTD[:, 0]
 
+    def shares(self, n_states: int) -> Tensor:
+        """shares_T: how much of each state is in the vector, whatever the states are."""
+        return torch.eye(n_states)[0]
+
 
 class Pooler(nn.Module):
     """BERT's pooler: tanh(W h + b) of the first token's state."""
@@ -53,6 +57,9 @@ class Pooler(nn.Module):
     def forward(self, states_BTD: Tensor, lengths_B: Tensor) -> Tensor:
         return torch.tanh(self.dense(states_BTD[:, 0]))
 
+    def shares(self, n_states: int) -> Tensor:
+        return torch.eye(n_states)[0]
+
 
 class Mean(nn.Module):
     """The mean over real tokens."""
@@ -63,6 +70,9 @@ class Mean(nn.Module):
     def forward(self, states_BTD: Tensor, lengths_B: Tensor) -> Tensor:
         keep_BT = torch.arange(states_BTD.shape[1], device=lengths_B.device) < lengths_B[:, None]
         return (states_BTD * keep_BT[..., None]).sum(1) / lengths_B[:, None]
+
+    def shares(self, n_states: int) -> Tensor:
+        return torch.full((n_states,), 1 / n_states)
 
 
 def pooling(kind: PoolingKind, d_model: int) -> nn.Module:

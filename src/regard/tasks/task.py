@@ -23,7 +23,7 @@ from regard.data.example import Example
 from regard.data.splits import Every, HoldOut
 from regard.decode import in_order
 from regard.errors import RecipeError
-from regard.fields.axis import Axis
+from regard.fields.axis import Axis, plural
 from regard.fields.field import Field
 from regard.fields.text import Text
 from regard.files.documents import By
@@ -132,9 +132,9 @@ class Axes:
     def titled(self, site: str) -> tuple[str, Axis, Axis]:
         """The title of an attention site, and the axes of its rows and columns."""
         title, rows, columns = self.site(site)
-        unit = {"token": "word"}.get(self.by_name[self.left_out].unit, self.by_name[self.left_out].unit)
-        units = {"patch": "patches"}.get(unit, f"{unit}s")
-        return title.format(unit=unit, units=units), self.by_name[rows], self.by_name[columns]
+        read = self.by_name[self.left_out].unit
+        unit = "word" if read == "token" else read
+        return title.format(unit=unit, units=plural(unit)), self.by_name[rows], self.by_name[columns]
 
 
 @dataclass(frozen=True)

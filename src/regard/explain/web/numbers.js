@@ -2,7 +2,8 @@
 
 /**
  * What explain/page.py says of an answer. Axes are listed once, and maps name them by their places.
- * @typedef {{ name: string, labels: string[] }} Axis
+ * In a plane lie all units of an axis but the fixed ones, in reading order; `picture` is a PNG of it in base64.
+ * @typedef {{ name: string, labels: string[], grid?: [number, number], fixed?: number[], picture?: string }} Axis
  * @typedef {"weight" | "share" | "probability"} Holds what the numbers of a map are
  * @typedef {{ site: string, title: string, holds: Holds, heads: number, rows: number, columns: number, packed: string }} PackedMap
  * @typedef {{ sentences: Record<string, string>, score: number | null }} Trust
@@ -47,7 +48,8 @@ export class AttentionMap {
     this.columns = axes[columns];
     this.height = this.rows.labels.length;
     this.width = this.columns.labels.length;
-    this.isText = this.height === 1;
+    this.isPlane = this.columns.grid !== undefined;
+    this.isText = this.height === 1 && !this.isPlane;
     this.ready = unpack(packed, fullScale).then((weights) => { this.weights = weights; });
   }
 

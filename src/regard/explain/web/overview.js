@@ -2,9 +2,10 @@
 
 import { $, element } from "./given.js";
 import { fullTone, pooled } from "./numbers.js";
+import { placed } from "./plane.js";
 import { choose, drawn, headsOf, mapTitle, maps, say, stepHead, translated, view } from "./view.js";
 
-/** @import { AttentionMap, Head } from "./numbers.js" */
+/** @import { AttentionMap, Grid, Head } from "./numbers.js" */
 
 const THUMBNAIL = 40;
 const LAYER = /\s*\blayer (\d+)/i;
@@ -42,13 +43,23 @@ export function showThumbnails() {
 /** @param {AttentionMap} map @param {Head} head */
 function thumbnail(map, head) {
   const weights = map.head(head);
-  const small = pooled(weights, map.height, map.width, THUMBNAIL);
-  const image = element("img", { src: drawn.theme.palette.bitmap(small, fullTone(weights, map.width)), alt: "" });
+  const small = map.isPlane ? seen(map, weights) : pooled(weights, map.height, map.width, THUMBNAIL);
+  const image = element("img", { src: drawn.theme.palette.bitmap(small, map.isPlane ? fullTone(small.cells, small.cells.length) : fullTone(weights, map.width)), alt: "" });
   const button = element("button", { type: "button", title: mapTitle(map, head) }, image);
   button.setAttribute("aria-label", mapTitle(map, head));
   button.addEventListener("click", () => choose(map, head));
   thumbnails.push({ button, map, head });
   return button;
+}
+
+/** What all rows look at, on average. @param {AttentionMap} map @param {Float32Array} weights @returns {Grid} */
+function seen(map, weights) {
+  const [rows, columns] = map.columns.grid ?? [1, 1], units = placed(map.columns);
+  const cells = new Float32Array(units.length);
+  for (let row = 0; row < map.height; row++) {
+    units.forEach((column, at) => { cells[at] += weights[row * map.width + column] / map.height; });
+  }
+  return { cells, rows, columns };
 }
 
 export function markThumbnail() {
@@ -76,6 +87,7 @@ export function stepThumbnail(event) {
 
 export function showNumbers() {
   const { map } = view, { weights } = drawn;
+  if (map.isPlane) return showPlaneNumbers(map, weights);
   const rows = Math.min(map.height, MOST_TABLE_SIDE);
   const columns = Math.min(map.width, map.isText ? MOST_TABLE_WORDS : MOST_TABLE_SIDE);
   /** @param {string} label @param {"row" | "col"} scope */
@@ -97,5 +109,20 @@ export function showNumbers() {
   const capped = isCapped ? say("capped", { rows, columns, allRows: map.height, allColumns: map.width }) : "";
   const caption = element("caption", { textContent: `${mapTitle(map, view.head)}. ${capped}` });
   $("numbers").replaceChildren(element("table", {}, caption, ...body));
+  $("numbers").setAttribute("aria-label", say("numbers"));
+}
+
+/** The weights of the current row as they lie in the plane. @param {AttentionMap} map @param {Float32Array} weights */
+function showPlaneNumbers(map, weights) {
+  const [allRows, allColumns] = map.columns.grid ?? [1, 1], units = placed(map.columns);
+  const rows = Math.min(allRows, MOST_TABLE_SIDE), columns = Math.min(allColumns, MOST_TABLE_SIDE);
+  const lines = Array.from({ length: rows }, (_, row) => element("tr", {}, ...Array.from({ length: columns }, (_, column) => {
+    const weight = weights[view.row * map.width + units[row * allColumns + column]];
+    return element("td", { textContent: weight.toFixed(3) });
+  })));
+  const isCapped = rows < allRows || columns < allColumns;
+  const capped = isCapped ? say("capped", { rows, columns, allRows, allColumns }) : "";
+  const caption = element("caption", { textContent: `${mapTitle(map, view.head)}: ${map.rows.labels[view.row]}. ${capped}` });
+  $("numbers").replaceChildren(element("table", {}, caption, ...lines));
   $("numbers").setAttribute("aria-label", say("numbers"));
 }

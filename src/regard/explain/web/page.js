@@ -2,6 +2,7 @@
 
 import { mark, markCells, write, writeLabels } from "./figure.js";
 import { $, data, element } from "./given.js";
+import { cellAt, markPlane, placed } from "./plane.js";
 import { showNumbers, showThumbnails, stepThumbnail } from "./overview.js";
 import { composeFile, savePng, saveSvg } from "./save.js";
 import {
@@ -70,6 +71,27 @@ function pointAt(event) {
   else if (hasColumn && row < 0) point(strongestRow(column), column);
 }
 
+/** In the picture the unit that looks is chosen, if it lies in the plane too; else the one that is looked at. @param {PointerEvent} event */
+function pointAtPlane(event) {
+  if (!drawn.plane) return;
+  const { map } = view, frame = $("plane").getBoundingClientRect();
+  const found = cellAt(drawn.plane.place, event.clientX - frame.left, event.clientY - frame.top);
+  if (!found) return;
+  if (found.isPicture && map.rows.grid) {
+    const row = placed(map.rows)[found.at];
+    point(row, strongestColumn(row));
+  } else point(view.row, placed(map.columns)[found.at]);
+}
+
+/** @param {[number, number]} move rows and columns */
+function stepInPlane([down, across]) {
+  const [rows, columns] = view.map.columns.grid ?? [1, 1], units = placed(view.map.columns);
+  const at = Math.max(0, units.indexOf(view.column));
+  const row = Math.min(rows - 1, Math.max(0, Math.floor(at / columns) + down));
+  const column = Math.min(columns - 1, Math.max(0, (at % columns) + across));
+  point(view.row, units[row * columns + column]);
+}
+
 /** @type {Record<string, [number, number]>} */
 const MOVES = {
   ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -Infinity], End: [0, Infinity],
@@ -80,19 +102,23 @@ function step(event) {
   const move = MOVES[event.key];
   if (!move) return;
   event.preventDefault();
-  point(view.row + move[0], view.column + move[1]);
+  if (view.map.isPlane) stepInPlane(move);
+  else point(view.row + move[0], view.column + move[1]);
 }
 
 /** The picture on screen as a file of its own. */
 function currentFile() {
-  const { map, head } = view, { weights, tone, theme, grid } = drawn;
+  const { map, head, row } = view, { weights, tone, theme, grid, plane } = drawn;
   return composeFile({
     title: mapTitle(map, head),
     about: $("about").textContent ?? "",
     captions: [...(data.trust ? [data.trust.sentences[view.language]] : []), ...(map.holds === "weight" ? [say("caveat")] : [])],
     tone,
     theme,
-    body: !grid ? markWords : (group) => {
+    body: plane ? (group) => {
+      markPlane(group, map, weights, row, tone, plane.place, theme);
+      return plane.place;
+    } : !grid ? markWords : (group) => {
       const { place, names } = grid;
       writeLabels(group, map, place, names, theme);
       markCells(group, map, weights, tone, place, theme.palette);
@@ -125,6 +151,9 @@ function listen() {
   $("stage").addEventListener("pointerdown", pointAt);
   $("stage").addEventListener("keydown", step);
   $("words").addEventListener("keydown", step);
+  $("plane").addEventListener("keydown", step);
+  $("plane").addEventListener("pointermove", pointAtPlane);
+  $("plane").addEventListener("pointerdown", pointAtPlane);
   $("thumbnails").addEventListener("keydown", stepThumbnail);
   $("save-svg").addEventListener("click", () => saveSvg(currentFile(), fileName()));
   $("save-png").addEventListener("click", () => savePng(currentFile(), fileName()));

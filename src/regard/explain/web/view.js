@@ -3,13 +3,15 @@
 import { layout, mark, markCursor, paintCells, pen, writeLabels } from "./figure.js";
 import { $, data, element } from "./given.js";
 import { AttentionMap, Palette, fullTone } from "./numbers.js";
+import { apart, markPlane, markPlaneCursor, planePlace } from "./plane.js";
 import { markThumbnail, showNumbers } from "./overview.js";
 
 /** @import { Place, Theme } from "./figure.js" */
 /** @import { Key } from "./given.js" */
 /** @import { Head } from "./numbers.js" */
+/** @import { PlanePlace } from "./plane.js" */
 /**
- * What the view has become on the screen; a text has no grid.
+ * What the view has become on the screen; a text has no grid, and what lies in a plane has one of its own.
  * @typedef {object} Drawn
  * @property {Float32Array} weights
  * @property {number} tone
@@ -17,6 +19,7 @@ import { markThumbnail, showNumbers } from "./overview.js";
  * @property {HTMLElement[]} columnWords
  * @property {HTMLElement[]} rowWords
  * @property {{ place: Place, names: { rows: string, columns: string }, cursor: SVGGElement } | null} grid
+ * @property {{ place: PlanePlace, cells: SVGGElement, cursor: SVGGElement } | null} plane
  */
 
 const MOST_WORDS = 600;
@@ -71,8 +74,10 @@ function theme() {
 export function show() {
   const { map, head } = view;
   const weights = map.head(head), tone = fullTone(weights, map.width);
-  drawn = { weights, tone, theme: theme(), columnWords: [], rowWords: [], grid: null };
-  $("stage").hidden = $("lines").hidden = map.isText;
+  drawn = { weights, tone, theme: theme(), columnWords: [], rowWords: [], grid: null, plane: null };
+  $("stage").hidden = map.isText || map.isPlane;
+  $("lines").hidden = map.isText;
+  $("plane").hidden = !map.isPlane;
   $("words").hidden = $("ranking").hidden = !map.isText;
   $("site").value = String(maps.indexOf(map));
   $("head").value = String(head ?? "mean");
@@ -81,9 +86,11 @@ export function show() {
   const scale = Float32Array.from({ length: 256 }, (_, at) => at / 255);
   const legend = drawn.theme.palette.image({ cells: scale, rows: 1, columns: 256 }, 1);
   pen($("legend")).putImageData(legend, 0, 0);
-  $("stage").ariaLabel = $("words").ariaLabel = `${say(map.holds)}: ${mapTitle(map, head)}`;
-  $("hint").textContent = `${say("keysMove")} ${map.heads > 1 ? say("keysHead") : ""}`;
+  $("stage").ariaLabel = $("plane").ariaLabel = $("words").ariaLabel = `${say(map.holds)}: ${mapTitle(map, head)}`;
+  const hints = [...(map.isPlane && map.rows.grid ? [say("pointAtPicture")] : []), say("keysMove")];
+  $("hint").textContent = [...hints, ...(map.heads > 1 ? [say("keysHead")] : [])].join(" ");
   if (map.isText) showWords();
+  else if (map.isPlane) showPlane();
   else showGrid();
   if (!$("numbers").hidden) showNumbers();
   markThumbnail();
@@ -110,6 +117,33 @@ function showGrid() {
   $("rows-name").textContent = names.rows;
   drawn.columnWords = fillLine($("columns-line"), map.columns.labels, (column) => point(strongestRow(column), column));
   drawn.rowWords = fillLine($("rows-line"), map.rows.labels, (row) => point(row, strongestColumn(row)));
+}
+
+function showPlane() {
+  const { map } = view;
+  const place = planePlace(map, $("plane").clientWidth);
+  const { width, height } = place;
+  const figure = mark($("plane"), "svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+  $("plane").replaceChildren(figure);
+  drawn.plane = { place, cells: mark(figure, "g", {}), cursor: mark(figure, "g", {}) };
+  const columns = apart(map.columns), rows = map.height > 1 ? apart(map.rows) : [];
+  $("lines").hidden = columns.length + rows.length === 0;
+  $("columns-name").textContent = columns.length ? translated(map.columns.name) : "";
+  $("rows-name").textContent = rows.length ? translated(map.rows.name) : "";
+  drawn.columnWords = fillUnits($("columns-line"), map.columns.labels, columns, (column) => point(view.row, column));
+  drawn.rowWords = fillUnits($("rows-line"), map.rows.labels, rows, (row) => point(row, strongestColumn(row)));
+}
+
+/**
+ * A line of the units that do not lie in the plane; each stands in the result at its own place.
+ * @param {HTMLElement} line @param {string[]} labels @param {number[]} units @param {(at: number) => void} onPoint
+ */
+function fillUnits(line, labels, units, onPoint) {
+  /** @type {HTMLElement[]} */
+  const words = [];
+  const own = fillLine(line, units.map((unit) => labels[unit]), (at) => onPoint(units[at]));
+  own.forEach((word, at) => { words[units[at]] = word; });
+  return words;
 }
 
 /**
@@ -155,6 +189,19 @@ export function point(row, column) {
   $("readout").replaceChildren(...parts, " ", element("strong", { textContent: weight.toFixed(2) }));
   shadeWords();
   if (drawn.grid) markCursor(drawn.grid.cursor, drawn.grid.place, view, drawn.theme);
+  if (drawn.plane) pointInPlane(drawn.plane);
+}
+
+/** @param {NonNullable<Drawn["plane"]>} plane */
+function pointInPlane({ place, cells, cursor }) {
+  const { map, row } = view;
+  if (cells.dataset.row !== String(row)) {
+    cells.dataset.row = String(row);
+    cells.replaceChildren();
+    markPlane(cells, map, drawn.weights, row, drawn.tone, place, drawn.theme);
+    if (!$("numbers").hidden) showNumbers();
+  }
+  markPlaneCursor(cursor, map, place, view, drawn.theme);
 }
 
 function shadeWords() {
