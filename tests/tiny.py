@@ -5,6 +5,7 @@ Sizes are distinct, and prime where nothing has to divide them.
 
 import json
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,11 @@ class Inputs:
         return self.source_BK, self.lengths_B
 
     @property
+    def sources(self) -> Mapping[str, Tensor]:
+        """The tensors of the source alone."""
+        return tokens(self.source_BK, self.lengths_B)
+
+    @property
     def segments(self) -> Tensor:
         """Two texts a row: the first two pieces are one."""
         return (torch.arange(self.source_BK.shape[1]) > 1).long().expand_as(self.source_BK)
@@ -138,8 +144,8 @@ class Inputs:
         return Inputs(torch.cat([marks_B4, self.source_BK], 1), self.lengths_B + 4, self.target_BT)
 
     @property
-    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.source_BK, self.lengths_B, self.target_BT
+    def pairs(self) -> tuple[Mapping[str, Tensor], Tensor]:
+        return self.sources, self.target_BT
 
 
 def inputs(lengths: tuple[int, ...] = (7, 3, 5, 1), target_length: int = 5, widths: Widths = DIMS) -> Inputs:

@@ -351,11 +351,11 @@ def test_models_that_answer_together(tmp_path: Path) -> None:
     both, each = regard.load(*runs), [regard.load(run) for run in runs]
     example = both.task.encode([Row({"source": "a b c", "target": "c b a"}, "x", 1)])
     batch = both.task.collate(example)
-    given = batch.source_BK, batch.source_lengths_B, batch.target_BT
+    given = batch.inputs, batch.target_BT
     with torch.no_grad():
         mean = torch.stack([one.model(*given).softmax(-1) for one in each]).mean(0)
         torch.testing.assert_close(both.model(*given).exp(), mean)
-        state = both.model.start(*given[:2])
+        state = both.model.start(batch.inputs)
         for place, last_B in enumerate(batch.target_BT.unbind(1)):
             told_BV, state = both.model.step(last_B, state)
             torch.testing.assert_close(told_BV.exp(), mean[place][None], rtol=1e-4, atol=1e-5)

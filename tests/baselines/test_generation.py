@@ -75,10 +75,10 @@ def test_replies_of_neighbours_and_of_ngrams() -> None:
     assert metrics["perplexity"] == math.inf
 
     spoken = NgramReply.fit(task, rows).answers(examples)
-    model = KneserNey(np.concatenate([one.target for one in examples]), len(task.target))
-    nats = [-float(model.log_probs(one.target).sum()) for one in examples]
+    model = KneserNey(np.concatenate([one.arrays["target"] for one in examples]), len(task.target.tokenizer))
+    nats = [-float(model.log_probs(one.arrays["target"]).sum()) for one in examples]
     assert [cost for _, cost in spoken] == nats
-    tokens = sum(len(one.target) - 1 for one in examples)
+    tokens = sum(len(one.arrays["target"]) - 1 for one in examples)
     found: dict[str, Any] = task.tally(examples, spoken).metrics()
     assert found["loss"] == pytest.approx(sum(nats) / tokens)
-    assert found["perplexity"] < len(task.target)
+    assert found["perplexity"] < len(task.target.tokenizer)

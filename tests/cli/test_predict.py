@@ -16,7 +16,7 @@ import regard
 from regard.cli import console
 from regard.cli.answers import _answers, _write
 from regard.files.row import Row
-from regard.tasks.pair import Written
+from regard.tasks.prediction import Written
 from small_runs import Call
 from tiny import continuing
 
@@ -169,7 +169,7 @@ def test_an_input_that_is_cut_is_told(call: Call, run: str, request: pytest.Fixt
 
 
 def test_an_answer_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    _write(1, Written("two\nlines\r\n and\u2028more\x00", (), 0.0), top=None)
+    _write(1, Written(text="two\nlines\r\n and\u2028more\x00", score=0.0), top=None)
     assert capsys.readouterr().out == "two lines  and more \n"
 
 

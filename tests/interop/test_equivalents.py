@@ -178,7 +178,7 @@ def test_plain_generate_uses_the_settings_of_the_run(tmp_path: Path, decode: dic
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
     asked = [*texts(5), "amber </s> birch <pad>"]
     given = tokenizer(asked, return_tensors="pt", padding=True, truncation=True)
-    sources = task.source.ids(asked)
+    sources = task.source.tokenizer.ids(asked)
     assert [row[: len(ids)] for row, ids in zip(given.input_ids.tolist(), sources, strict=True)] == sources
     with torch.inference_mode():
         found = theirs.generate(input_ids=given.input_ids, attention_mask=given.attention_mask)

@@ -257,7 +257,9 @@ def test_the_last_real_token_counts(config: Config, widths: Widths) -> None:
     other = given.source_BK.clone()
     last = (torch.arange(len(other)), given.lengths_B - 1)
     other[last] = (other[last] + 1) % widths.input["vocab"]
-    difference = answers(config, model, given) - answers(config, model, Inputs(other, *given.pairs[1:]))
+    difference = answers(config, model, given) - answers(
+        config, model, Inputs(other, given.lengths_B, given.target_BT)
+    )
     assert difference.abs().flatten(1).amax(-1).min() > 1e-6
 
 
@@ -266,7 +268,7 @@ def test_the_last_real_token_counts(config: Config, widths: Widths) -> None:
 def test_stepping_equals_the_whole(config: Config, widths: Widths) -> None:
     model, given = made(config, widths)
     whole_BTV = answers(config, model, given)
-    state = model.start(*given.texts)
+    state = model.start(given.sources)
     for place, last_B in enumerate(given.target_BT.unbind(1)):
         logits_BV, state = model.step(last_B, state)
         torch.testing.assert_close(logits_BV, whole_BTV[:, place], rtol=1e-5, atol=1e-5)
@@ -277,18 +279,20 @@ def test_searches_find_the_same_alone_and_in_a_batch(config: Config, widths: Wid
     model, given = made(config, widths)
     limits, seeds = [5, 3, 7, 2], [(1,), (2,), (3,), (4,)]
     rules = Rules(3, limits, (0, 1, 2))
-    together = hypotheses(beam(model, model.start(*given.texts), rules, begin=2, width=2))
-    fast = hypotheses(greedy(model, model.start(*given.texts), rules, begin=2))
-    drawn = hypotheses(sample(model, model.start(*given.texts), rules, begin=2, sampler=Sampler(seeds)))
+    together = hypotheses(beam(model, model.start(given.sources), rules, begin=2, width=2))
+    fast = hypotheses(greedy(model, model.start(given.sources), rules, begin=2))
+    drawn = hypotheses(sample(model, model.start(given.sources), rules, begin=2, sampler=Sampler(seeds)))
     for i, limit in enumerate(limits):
         alone, rule = given.row(i), replace(rules, limits=[limit])
-        (single,) = hypotheses(beam(model, model.start(*alone.texts), rule, begin=2, width=2))
+        (single,) = hypotheses(beam(model, model.start(alone.sources), rule, begin=2, width=2))
         assert [found.ids for found in together[i]] == [found.ids for found in single]
-        assert fast[i][0].ids == hypotheses(greedy(model, model.start(*alone.texts), rule, begin=2))[0][0].ids
+        assert (
+            fast[i][0].ids == hypotheses(greedy(model, model.start(alone.sources), rule, begin=2))[0][0].ids
+        )
         draw = Sampler([seeds[i]])
         assert (
             drawn[i][0].ids
-            == hypotheses(sample(model, model.start(*alone.texts), rule, begin=2, sampler=draw))[0][0].ids
+            == hypotheses(sample(model, model.start(alone.sources), rule, begin=2, sampler=draw))[0][0].ids
         )
 
 
@@ -361,7 +365,6 @@ class Vocabulary:
 
 @pytest.fixture
 def _plain_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.tasks.seq2seq.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.fields.text.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.tag.Tokenizer", Vocabulary)
     monkeypatch.setattr("regard.tasks.language_model.Tokenizer", Vocabulary)
@@ -389,7 +392,11 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, widths: Widths, tmp_pat
     elif isinstance(config, GPTConfig):
         task = LanguageModel(LanguageModelConfig(max_length=12), target)
     else:
-        task = Translate(TranslateConfig(joint=widths.shared, max_length=12), source, target)
+        task = Translate.of_vocabularies(
+            TranslateConfig(joint=widths.shared, max_length=12),
+            source,
+            target,  # type: ignore[arg-type]
+        )
     save_model(tmp_path / "model", task, task.config, model, config, {})
     with safe_open(tmp_path / "model" / "model.safetensors", "pt") as file:
         assert set(file.keys()) == {name for name, _ in model.named_parameters()}, (

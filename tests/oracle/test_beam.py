@@ -24,6 +24,7 @@ from oracle.chain import (
 from regard.decode import Hypothesis, Rules, hypotheses
 from regard.decode import beam as beam_search
 from regard.decode import greedy as greedy_search
+from regard.layers.inputs import tokens
 from regard.models import RNNConfig, TransformerConfig
 from tiny import DIMS, Inputs, inputs, rnn, stirred, transformer
 
@@ -188,7 +189,7 @@ class Uncached:
         written_BT = torch.cat([written_BT, last_B[:, None]], dim=1)
         beams = len(last_B) // len(given.lengths_B)
         texts = [part.repeat_interleave(beams, dim=0) for part in given.texts]
-        logits_BTV = self.model(*texts, written_BT).view(*written_BT.shape, -1)
+        logits_BTV = self.model(tokens(*texts), written_BT).view(*written_BT.shape, -1)
         return logits_BTV[:, -1], (given, written_BT)
 
     def select(self, state: tuple[Inputs, Tensor], rows_B: Tensor, sources_B: Tensor | None = None) -> Any:
@@ -208,7 +209,7 @@ def test_a_full_beam_over_a_model_is_exhaustive(model: Any) -> None:
     given = inputs(lengths=(5, 2))
     found = beam(
         model,
-        model.start(*given.texts),
+        model.start(given.sources),
         [MAX_LENGTH] * 2,
         width=N_SEQUENCES,
         n_best=11,
@@ -222,7 +223,7 @@ def test_a_full_beam_over_a_model_is_exhaustive(model: Any) -> None:
         alone = given.row(i)
         texts = [part.expand(len(longest), *part.shape[1:]) for part in alone.texts]
         with torch.no_grad():
-            log_probs = model(*texts, longest).log_softmax(-1).view(*longest.shape, -1)
+            log_probs = model(tokens(*texts), longest).log_softmax(-1).view(*longest.shape, -1)
         table = {
             tuple(row[1 : n + 1]): log_probs[place, n].tolist()
             for place, row in enumerate(longest.tolist())
@@ -235,12 +236,12 @@ def test_caches_change_nothing(model: Any) -> None:
     given, lengths = inputs(lengths=(5, 2, 3)), [5, 3, 7]
     fresh = (given, torch.empty(3, 0, dtype=torch.long))
     options = {"begin": BEGIN, "end": END, "forbidden": (BEGIN,)}
-    cached = beam(model, model.start(*given.texts), lengths, width=3, n_best=3, **options)
+    cached = beam(model, model.start(given.sources), lengths, width=3, n_best=3, **options)
     for found, expected in zip(
         cached, beam(Uncached(model), fresh, lengths, width=3, n_best=3, **options), strict=True
     ):
         same(found, expected)
-    fast = greedy(model, model.start(*given.texts), lengths, **options)
+    fast = greedy(model, model.start(given.sources), lengths, **options)
     same(fast, greedy(Uncached(model), fresh, lengths, **options))
 
 
@@ -248,9 +249,9 @@ def test_company_changes_nothing(model: Any) -> None:
     """Rows of other lengths, and rows that leave early, are not noticed by the others."""
     given, lengths = inputs(lengths=(5, 2, 7, 1)), [7, 2, 3, 5]
     options = {"begin": BEGIN, "end": END, "forbidden": (BEGIN,)}
-    together = beam(model, model.start(*given.texts), lengths, width=3, n_best=2, **options)
-    fast = greedy(model, model.start(*given.texts), lengths, **options)
+    together = beam(model, model.start(given.sources), lengths, width=3, n_best=2, **options)
+    fast = greedy(model, model.start(given.sources), lengths, **options)
     for i, length in enumerate(lengths):
         alone = given.row(i)
-        same(together[i], beam(model, model.start(*alone.texts), [length], width=3, n_best=2, **options)[0])
-        same([fast[i]], greedy(model, model.start(*alone.texts), [length], **options))
+        same(together[i], beam(model, model.start(alone.sources), [length], width=3, n_best=2, **options)[0])
+        same([fast[i]], greedy(model, model.start(alone.sources), [length], **options))

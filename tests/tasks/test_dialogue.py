@@ -55,22 +55,27 @@ def test_a_beginning_that_is_too_long_is_told_what_bounds_it(most: int, advice: 
 
 def test_every_turn_ends_with_a_mark_that_no_text_spells(task: Dialogue) -> None:
     (pair,) = task.encode([row("grove\namber birch\ncedar", "delta")])
-    ids = {word: task.source.encode(word).ids[0] for word in WORDS}
-    assert pair.source.tolist() == [ids["amber"], ids["birch"], EOS, ids["cedar"], EOS], "the last two turns"
-    assert pair.target.tolist() == [BOS, ids["delta"], EOS]
+    ids = {word: task.source.tokenizer.encode(word).ids[0] for word in WORDS}
+    assert task.source_ids(pair) == [ids["amber"], ids["birch"], EOS, ids["cedar"], EOS], "the last two turns"
+    assert pair.arrays["target"].tolist() == [BOS, ids["delta"], EOS]
     (same, spelt) = task.encode([row("amber birch __eou__ cedar"), row("amber </s> cedar")])
-    assert same.source.tolist() == pair.source.tolist()
-    assert spelt.source.tolist().count(EOS) == 1
+    assert task.source_ids(same) == task.source_ids(pair)
+    assert task.source_ids(spelt).count(EOS) == 1
 
 
 def test_of_a_long_context_the_end_is_read(task: Dialogue) -> None:
     (pair,) = task.encode([row("amber birch cedar delta\nember fjord grove heath inlet", "jetty")])
     words = ["cedar", "delta", "ember", "fjord", "grove", "heath", "inlet"]
-    ids = [task.source.encode(word).ids[0] for word in words]
-    assert pair.source.tolist() == [*ids[:2], EOS, *ids[2:], EOS]
-    assert pair.cut
+    ids = [task.source.tokenizer.encode(word).ids[0] for word in words]
+    assert task.source_ids(pair) == [*ids[:2], EOS, *ids[2:], EOS]
+    assert pair.notes["cut"]
     assert task.unusable(pair) is None
-    assert task.source_labels(pair) == (*words[:2], "</s>", *words[2:], "</s>")
+    assert task.axes(pair, task.prediction(text="")).by_name["source"].labels == (
+        *words[:2],
+        "</s>",
+        *words[2:],
+        "</s>",
+    )
     (empty,) = task.encode([row("", "amber")])
     assert task.unusable(empty)
 
@@ -79,14 +84,14 @@ def test_a_gpt_reads_one_text_and_learns_from_the_reply_alone(task: Dialogue) ->
     rows = [row("amber birch\ncedar", "delta ember fjord"), row("grove", "heath")]
     batch = task.collate(task.encode(rows))
     tokens_BT = joined(batch)
-    one, other = ([*pair.source.tolist(), *pair.target.tolist()[1:-1]] for pair in batch.examples)
+    one, other = ([*task.source_ids(pair), *pair.arrays["target"].tolist()[1:-1]] for pair in batch.examples)
     assert tokens_BT.tolist() == [one, other + [0] * (len(one) - len(other))]
     model = stirred(MODELS["gpt"].build(task.widths))
     plain = task.loss(model, batch).shown["tokens"]
     expected = torch.tensor(0.0)
     for pair in batch.examples:
-        text = torch.tensor([[*pair.source.tolist(), *pair.target.tolist()[1:]]])
-        n_reply = len(pair.target) - 1
+        text = torch.tensor([[*task.source_ids(pair), *pair.arrays["target"].tolist()[1:]]])
+        n_reply = len(pair.arrays["target"]) - 1
         logits_TV = model(text[:, :-1])[-n_reply:]
         expected = expected + F.cross_entropy(logits_TV, text[0, -n_reply:], reduction="sum")
     torch.testing.assert_close(plain, expected.detach())
@@ -114,8 +119,8 @@ def test_leaving_out_takes_away_each_piece_once(name: str, task: Dialogue) -> No
     (example,) = task.encode([row("amber birch\ncedar", "delta ember")])
     batch = task.collate([example])
     left = task.leave_out(batch, Axis("text", ()), range(4))
-    without_birch = [token for place, token in enumerate(example.source.tolist()) if place != 1]
-    assert left.source_BK[1].tolist() == without_birch
+    without_birch = [token for place, token in enumerate(task.source_ids(example)) if place != 1]
+    assert left.inputs["ids"][1].tolist() == without_birch
     with torch.no_grad():
         assert task.replay(model, left).shape == (4, 3)
 

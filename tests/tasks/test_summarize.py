@@ -24,9 +24,9 @@ def task() -> Summarize:
 
 
 def test_both_sides_have_one_vocabulary(task: Summarize) -> None:
-    assert task.source is task.target
+    assert task.source.tokenizer is task.target.tokenizer
     assert task.widths.shared
-    assert task.tokenizers == {"document": task.source, "summary": task.source}
+    assert task.tokenizers == {"document": task.source.tokenizer, "summary": task.source.tokenizer}
 
 
 def test_a_long_document_is_cut_and_learnt_from(task: Summarize) -> None:
@@ -38,8 +38,11 @@ def test_a_long_document_is_cut_and_learnt_from(task: Summarize) -> None:
             row("", "amber"),
         ]
     )
-    assert long.source.tolist() == [*task.source.encode("amber birch cedar delta ember").ids, EOS]
-    assert (long.cut, short.cut) == (True, False)
+    assert task.source_ids(long) == [
+        *task.source.tokenizer.encode("amber birch cedar delta ember").ids,
+        EOS,
+    ]
+    assert (long.notes["cut"], short.notes["cut"]) == (True, False)
     assert [task.unusable(one) for one in (long, short, wordy, empty)] == [None, None, "too long", "empty"]
 
 
@@ -58,7 +61,7 @@ def test_it_is_scored_beside_the_first_words(task: Summarize) -> None:
     batch = task.collate(task.encode([row(document, "amber cedar"), row("birch", "birch")]))
     with torch.no_grad():
         tally = task.measure(model, batch, thorough=True)
-    written = task.written(model, batch, thorough=True)
+    written = task.texts(model, batch, thorough=True)
     assert tally.scores == [rouge(written[0], "amber cedar"), rouge(written[1], "birch")]
     beside = tally.by_kind()
     assert beside["summaries"] == tally.metrics()

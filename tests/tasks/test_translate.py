@@ -8,13 +8,13 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional as F
 
+from regard.data.example import Example
 from regard.decode import contains, in_order
 from regard.errors import CheckpointError, RecipeError
 from regard.fields.axis import Axis
 from regard.files.row import Row
 from regard.models import Widths
 from regard.tasks import Translate, TranslateConfig
-from regard.tasks.pair import Pair
 from regard.tasks.task import evaluating
 from regard.text.tokenizer import BOS, EOS, PAD, UNK
 from tiny import endless, rnn, stirred, transformer
@@ -45,24 +45,26 @@ def task() -> Translate:
 
 
 def test_the_data_decides_the_sizes(task: Translate) -> None:
-    assert task.widths == Widths({"vocab": len(task.source)}, {"vocab": len(task.target)})
+    assert task.widths == Widths({"vocab": len(task.source.tokenizer)}, {"vocab": len(task.target.tokenizer)})
     joint = fitted(joint=True)
-    assert joint.source is joint.target
-    assert joint.widths == Widths({"vocab": len(joint.source)}, {"vocab": len(joint.source)}, shared=True)
-    assert len(joint.source) > max(len(task.source), len(task.target))
-    assert joint.tokenizers == {"source": joint.source, "target": joint.target}
+    assert joint.source.tokenizer is joint.target.tokenizer
+    assert joint.widths == Widths(
+        {"vocab": len(joint.source.tokenizer)}, {"vocab": len(joint.source.tokenizer)}, shared=True
+    )
+    assert len(joint.source.tokenizer) > max(len(task.source.tokenizer), len(task.target.tokenizer))
+    assert joint.tokenizers == {"source": joint.source.tokenizer, "target": joint.target.tokenizer}
 
 
 def test_an_example_is_marked_at_its_ends(task: Translate) -> None:
     (pair,) = task.encode([row(*LINES[0])])
-    assert pair.source.tolist() == [*task.source.encode(LINES[0][0]).ids, EOS]
-    assert pair.target.tolist() == [BOS, *task.target.encode(LINES[0][1]).ids, EOS]
+    assert task.source_ids(pair) == [*task.source.tokenizer.encode(LINES[0][0]).ids, EOS]
+    assert pair.arrays["target"].tolist() == [BOS, *task.target.tokenizer.encode(LINES[0][1]).ids, EOS]
     assert task.size(pair) == (5, 5)
 
 
 def test_an_unknown_target_is_only_begun(task: Translate) -> None:
     (pair,) = task.encode([row("the fog")])
-    assert pair.target.tolist() == [BOS]
+    assert pair.arrays["target"].tolist() == [BOS]
     assert task.size(pair) == (3, 1)
 
 
@@ -77,20 +79,22 @@ def test_pairs_longer_than_the_limit_or_empty_are_not_learnt_from(
     (pair,) = task.encode([row("the " * n_source, "der " * n_target)])
     assert task.unusable(pair) == why
     assert task.is_answerable(pair) is (n_source > 0)
-    assert len(pair.source) == min(n_source, 6) + 1, "what is too long is cut, for prediction and validation"
-    assert len(pair.target) == min(n_target, 6) + 2
+    assert len(task.source_ids(pair)) == min(n_source, 6) + 1, (
+        "what is too long is cut, for prediction and validation"
+    )
+    assert len(pair.arrays["target"]) == min(n_target, 6) + 2
 
 
 def test_a_batch_is_padded_and_shifted(task: Translate) -> None:
     pairs = task.encode([row("the fog", "der nebel steht fort"), row("the grey fog stands", "fort")])
     batch = task.collate(pairs)
-    assert batch.source_BK.shape == (2, 5)
-    assert batch.source_lengths_B.tolist() == [3, 5]
-    assert batch.source_BK[0, 3:].tolist() == [PAD, PAD]
+    assert batch.inputs["ids"].shape == (2, 5)
+    assert batch.inputs["lengths"].tolist() == [3, 5]
+    assert batch.inputs["ids"][0, 3:].tolist() == [PAD, PAD]
     for example, reads, says in zip(pairs, batch.target_BT.tolist(), batch.labels_BT.tolist(), strict=True):
-        length = len(example.target) - 1
-        assert reads[:length] == example.target[:-1].tolist()
-        assert says[:length] == example.target[1:].tolist()
+        length = len(example.arrays["target"]) - 1
+        assert reads[:length] == example.arrays["target"][:-1].tolist()
+        assert says[:length] == example.arrays["target"][1:].tolist()
         assert not any(reads[length:] + says[length:])
     assert batch.counts == {"tokens": 5 + 2}
     assert batch.keep_BT.sum(1).tolist() == [5, 2]
@@ -104,7 +108,7 @@ def test_the_loss_is_a_sum_over_real_tokens(config: Any, smoothing: float) -> No
     model = stirred(config.build(task.widths))
     batch = task.collate(task.encode([row(*line) for line in LINES[:2]] + [row("fog", "nebel")]))
     loss = task.loss(model, batch)
-    logits_NV = model(batch.source_BK, batch.source_lengths_B, batch.target_BT)
+    logits_NV = model(batch.inputs, batch.target_BT)
     options = {"reduction": "sum", "ignore_index": PAD}
     labels_N = batch.labels_BT.flatten()
     expected = F.cross_entropy(logits_NV, labels_N, label_smoothing=smoothing, **options)
@@ -116,7 +120,7 @@ def test_the_loss_is_a_sum_over_real_tokens(config: Any, smoothing: float) -> No
     torch.testing.assert_close(loss.objective({"tokens": 12}), expected / 12, rtol=1e-5, atol=1e-5)
 
 
-def predicted(task: Translate, texts: list[str], config: Any = None) -> tuple[Any, list[Any], list[Pair]]:
+def predicted(task: Translate, texts: list[str], config: Any = None) -> tuple[Any, list[Any], list[Example]]:
     model = stirred((config or transformer()).build(task.widths))
     examples = task.encode([row(text) for text in texts])
     with evaluating(model):
@@ -307,8 +311,8 @@ def test_a_short_source_ends_no_training(decode: dict[str, Any], thorough: bool)
     with evaluating(model):
         with pytest.raises(RecipeError, match=r"12 pieces.* raise max_ratio$"):
             in_order(task.predict(model, batch))
-        (written,) = task.written(model, batch, thorough=thorough)
-        (sample,) = task.samples(model, batch.examples, batch.source_BK.device)
+        (written,) = task.texts(model, batch, thorough=thorough)
+        (sample,) = task.samples(model, batch.examples, batch.target_BT.device)
         task.measure(model, batch, thorough=thorough)
     wanted = (decode.get("prefix") or decode["must_include"]).strip()
     assert wanted in written
@@ -377,13 +381,13 @@ def test_leaving_out_takes_away_each_piece_once(task: Translate) -> None:
     _, (prediction,), _ = predicted(task, ["the grey fog"])
     forced = task.force(example, prediction)
     batch = task.leave_out(forced, Axis("text", ()), range(3))
-    the, grey, fog, end = example.source.tolist()
-    assert batch.source_BK.tolist() == [[grey, fog, end], [the, fog, end], [the, grey, end]]
-    assert batch.source_lengths_B.tolist() == [3, 3, 3]
+    the, grey, fog, end = task.source_ids(example)
+    assert batch.inputs["ids"].tolist() == [[grey, fog, end], [the, fog, end], [the, grey, end]]
+    assert batch.inputs["lengths"].tolist() == [3, 3, 3]
     assert batch.target_BT.shape == batch.labels_BT.shape == (3, len(prediction.ids) + 1)
     assert (
-        task.leave_out(forced, Axis("text", ()), range(1, 3)).source_BK.tolist()
-        == batch.source_BK[1:].tolist()
+        task.leave_out(forced, Axis("text", ()), range(1, 3)).inputs["ids"].tolist()
+        == batch.inputs["ids"][1:].tolist()
     )
 
 
@@ -395,7 +399,8 @@ def test_comes_back_from_disk(joint: bool, tmp_path: Path) -> None:
     assert loaded.widths == task.widths
     before, after = (one.encode([row(*line) for line in LINES]) for one in (task, loaded))
     assert all(
-        a.source.tolist() == b.source.tolist() and a.target.tolist() == b.target.tolist()
+        task.source_ids(a) == task.source_ids(b)
+        and a.arrays["target"].tolist() == b.arrays["target"].tolist()
         for a, b in zip(before, after, strict=True)
     )
 

@@ -19,7 +19,7 @@ from regard.attention import Learned
 from regard.errors import DataError
 from regard.fields import FIELDS
 from regard.fields.axis import Axis
-from regard.fields.field import Arrays, Coded, Field, FieldSettings, Suggestion, Width
+from regard.fields.field import Arrays, Coded, Field, FieldSettings, Occlusion, Suggestion, Width
 from regard.layers.block import BlockConfig
 from regard.layers.inputs import Encoded, Inputs
 from regard.layers.stack import Stack
@@ -118,9 +118,7 @@ class ToyImage(Field):
     def collate(self, many: Sequence[Arrays]) -> Arrays:
         return {"pixels": np.stack([np.asarray(arrays["pixels"], np.float32) for arrays in many])}
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """Whatever is asked, a patch cannot be removed: it becomes the mean."""
         assert axis.grid is not None
         pixels = np.repeat(batch["pixels"], len(units), 0)

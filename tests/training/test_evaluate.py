@@ -28,7 +28,7 @@ def test_the_loss_is_the_mean_over_all_tokens_not_smoothed(training: Training) -
     with torch.no_grad():
         for example in training.valid:
             one = task.collate([example])
-            logits_NV = model(one.source_BK, one.source_lengths_B, one.target_BT)
+            logits_NV = model(one.inputs, one.target_BT)
             total += torch.nn.functional.cross_entropy(logits_NV, one.labels_BT[0], reduction="sum").item()
             count += one.labels_BT.numel()
     assert metrics["loss"] == pytest.approx(total / count, rel=1e-5)

@@ -75,7 +75,7 @@ def test_parts_of_a_batch_make_the_gradient_of_the_whole(
 def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
     training, batch = make(dropout=0.0, max_steps=1), [2, 3, 5]
     collated = training.task.collate([training.train[i] for i in batch])
-    logits_NV = training.model(collated.source_BK, collated.source_lengths_B, collated.target_BT)
+    logits_NV = training.model(collated.inputs, collated.target_BT)
     expected = torch.nn.functional.cross_entropy(logits_NV, collated.labels_BT.flatten(), ignore_index=0)
     shown, _, counts, _ = update(training, training.rank_batch(batch), step=1, lr=0.0)
     assert shown == pytest.approx(expected.item(), rel=1e-5)

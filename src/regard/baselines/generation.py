@@ -96,8 +96,8 @@ class NgramReply(Baseline):
 
     @classmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
-        text = np.concatenate([one.target for one in task.encode(rows)])
-        return cls(task, KneserNey(text, len(task.target)))
+        text = np.concatenate([one.arrays["target"] for one in task.encode(rows)])
+        return cls(task, KneserNey(text, len(task.target.tokenizer)))
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
-        return [("", -float(self.model.log_probs(one.target).sum())) for one in examples]
+        return [("", -float(self.model.log_probs(one.arrays["target"]).sum())) for one in examples]

@@ -32,7 +32,7 @@ from regard import durable
 from regard.errors import DataError
 from regard.files.row import Row
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 CHUNK = 4096
 """Rows encoded together."""
 REWRITTEN = 2**20

@@ -29,6 +29,12 @@ Width = Mapping[str, Any]
 """What models are told about a field, as JSON: {"vocab": 8000}, {"classes": 3}, {"channels": 3}."""
 
 
+Occlusion = Literal["remove", "shorten", "blank"]
+"""How a unit is left out: removed, where marks stay and rows keep their length; removed whatever it is, so
+that rows are a unit shorter; or blanked in its place.
+"""
+
+
 class Coded(NamedTuple):
     arrays: Arrays
     notes: Mapping[str, Any] = {}
@@ -186,9 +192,7 @@ class Input(Protocol):
     def collate(self, many: Sequence[Arrays]) -> Arrays:
         """Padded arrays of a batch, with `lengths`."""
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """A batch of one example, once for each of these units, without that unit."""
 
     def axis(self, values: Sequence[Any], coded: Coded) -> Axis:

@@ -13,7 +13,7 @@ from pydantic import Field as Setting
 from regard import durable
 from regard.errors import CheckpointError
 from regard.fields.axis import Axis
-from regard.fields.field import Arrays, Coded, FieldSettings, Suggestion, Width
+from regard.fields.field import Arrays, Coded, FieldSettings, Occlusion, Suggestion, Width
 from regard.fields.media import Media
 from regard.files import picture
 from regard.files.arrays import record
@@ -230,9 +230,7 @@ class Image(Media):
     def collate(self, many: Sequence[Arrays]) -> Arrays:
         return {"pixels": np.stack([arrays["pixels"] for arrays in many])}
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """Whichever way: what is left out of a picture has the mean colour."""
         assert axis.grid is not None
         pixels_BYXC = np.repeat(batch["pixels"], len(units), 0)

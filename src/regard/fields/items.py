@@ -19,7 +19,7 @@ from pydantic import StringConstraints
 from regard import durable
 from regard.errors import CheckpointError, DataError, quoted
 from regard.fields.axis import Axis
-from regard.fields.field import Arrays, Coded, Field, FieldSettings, Limits, Width
+from regard.fields.field import Arrays, Coded, Field, FieldSettings, Limits, Occlusion, Width
 from regard.fields.padding import lengths, padded
 from regard.files.catalogue import Described
 from regard.files.formats import kind_of, text_cell
@@ -209,9 +209,7 @@ class Items(Field):
                 row_T[: len(arrays["times"])] = arrays["times"]
         return batch
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """Whatever is asked, an item is removed: no other could stand for nothing."""
         length = batch["items"].shape[1]
         kept = np.stack([np.delete(np.arange(length), unit) for unit in units])

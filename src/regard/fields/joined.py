@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.fields.axis import Axis, ended
-from regard.fields.field import Arrays, Coded, Width
+from regard.fields.field import Arrays, Coded, Occlusion, Width
 from regard.fields.padding import PAD, lengths, padded
 
 if TYPE_CHECKING:
@@ -59,17 +59,20 @@ class Joined:
             batch["segments"] = padded([np.repeat([0, 1], (second, n - second)) for second, n in firsts])
         return batch
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
-        """Marks stay: a row without one is the whole text once more."""
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
+        """Where marks stay, a row without one is the whole text once more."""
+        if how == "shorten":
+            rows = {name: _without(batch[name], units) for name in ("ids", "segments") if name in batch}
+            return rows | {"lengths": np.repeat(batch["lengths"] - 1, len(units))}
         stays = self.is_mark(batch["ids"][0, list(units)])
         if how == "blank":
             ids = np.repeat(batch["ids"], len(units), 0)
             gone = np.flatnonzero(~stays)
             ids[gone, np.array(units)[gone]] = self.fields[0].tokenizer.marks.unknown
             return {name: np.repeat(array, len(units), 0) for name, array in batch.items()} | {"ids": ids}
-        rows = {name: _without(batch[name], units, stays) for name in ("ids", "segments") if name in batch}
+        rows = {
+            name: _without_words(batch[name], units, stays) for name in ("ids", "segments") if name in batch
+        }
         return rows | {"lengths": batch["lengths"] - 1 + stays}
 
     def is_mark(self, ids: Any) -> Any:
@@ -104,9 +107,14 @@ def shortened(texts: Sequence[list[int]], limit: int) -> list[list[int]]:
     return [kept, second[: room - len(kept)]]
 
 
-def _without(row_1T: Any, units: Sequence[int], stays: Any) -> Any:
+def _without_words(row_1T: Any, units: Sequence[int], stays: Any) -> Any:
     """A row for each of these units, without it unless it stays."""
+    shorter = _without(row_1T, units)
+    return np.where(stays[:, None], row_1T, np.pad(shorter, ((0, 0), (0, 1)), constant_values=PAD))
+
+
+def _without(row_1T: Any, units: Sequence[int]) -> Any:
+    """A row for each of these units, without it."""
     length = row_1T.shape[1]
     keep = np.arange(length) != np.array(units)[:, None]
-    shorter = np.repeat(row_1T, len(units), 0)[keep].reshape(len(units), length - 1)
-    return np.where(stays[:, None], row_1T, np.pad(shorter, ((0, 0), (0, 1)), constant_values=PAD))
+    return np.repeat(row_1T, len(units), 0)[keep].reshape(len(units), length - 1)

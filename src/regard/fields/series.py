@@ -23,7 +23,7 @@ from regard.errors import CheckpointError, DataError, did_you_mean, shown
 from regard.fields import clock as clocks
 from regard.fields.axis import Axis
 from regard.fields.clock import Calendar, Clock
-from regard.fields.field import Arrays, Coded, Field, FieldSettings, Suggestion, Width
+from regard.fields.field import Arrays, Coded, Field, FieldSettings, Occlusion, Suggestion, Width
 from regard.fields.season import season, seasonal_error
 from regard.files.columns import Column
 from regard.files.content import File, content
@@ -345,9 +345,7 @@ class Series(Field):
         scaled_TC: Floats = centred_TC / np.where(deviation_C > CONSTANT, deviation_C, 1)
         return scaled_TC
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """Time does not close up over what is left out: a straight line takes its place."""
         assert axis.spans is not None
         steps_BTC = np.repeat(batch["steps"], len(units), 0)

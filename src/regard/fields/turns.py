@@ -6,32 +6,60 @@ with a turn a line. With a reply beside it, which may be one of several, it is a
 but the first is the reply to those before it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from pydantic import AfterValidator, StringConstraints
 from pydantic import Field as Setting
 
 from regard.errors import DataError
-from regard.fields.field import Limits
+from regard.fields.axis import Axis, ended
+from regard.fields.field import Arrays, Coded, Limits
+from regard.fields.joined import Joined
+from regard.fields.padding import lengths
 from regard.fields.text import Text
 from regard.files.formats import kind_of
 from regard.files.lines import UNDECODED
 from regard.files.row import Row
 
 MOST_TURNS = 64
-"""Of a context, so that a line of a million turns is not copied a million times."""
-SAID = ("text", "utterance", "content", "value", "文本")
-"""What an object calls the text of a turn."""
+"""Turns of a context, so that a line of a million turns is not copied a million times."""
+TEXT_KEYS = ("text", "utterance", "content", "value", "文本")
+"""Names that the text of a turn may have in an object."""
+
+
+@dataclass(frozen=True)
+class JoinedTurns(Joined):
+    """Turns with an end mark after each; of a long conversation the end is read, which is answered."""
+
+    def framed(self, arrays: Arrays) -> list[int]:
+        """The ids of all turns, each closed by the mark; the mark alone where there are none."""
+        tokenizer = self.fields[0].tokenizer
+        turns = np.split(arrays["ids"], np.cumsum(arrays["turn_lengths"])[:-1])
+        return tokenizer.framed(*(turn.tolist() for turn in turns))
+
+    def assemble(self, parts: Sequence[Coded]) -> Coded:
+        (part,) = parts
+        ids = self.framed(part.arrays)
+        return Coded({"ids": np.array(ids[-self.most :])}, {"cut": len(ids) > self.most})
+
+    def axis(self, values: Sequence[Sequence[str]], coded: Coded) -> Axis:
+        (turns,), tokenizer = values, self.fields[0].tokenizer
+        end = tokenizer.pieces([tokenizer.marks.end])
+        words = [word for turn in turns for word in (*tokenizer.words(turn, 4 * len(turn) + 1), *end)]
+        return ended(self.name, tuple(words or end)[-len(coded.arrays["ids"]) :])
 
 
 @dataclass(frozen=True)
 class Turns(Text):
-    """A conversation, from here on a text with a turn a line."""
+    """A conversation: a cell is a text with a turn a line, a value the list of the last turns."""
 
     separator: str = "__eou__"
+    n_read: int = MOST_TURNS
+    """Last turns that are read."""
     kind: ClassVar[str] = "turns"
     synonyms: ClassVar[tuple[str, ...]] = (
         *("context", "history", "turns", "dialogue", "dialog", "conversation", "messages", "对话"),
@@ -55,19 +83,34 @@ class Turns(Text):
     def cost(self, cell: Any) -> int:
         return len(cell) if isinstance(cell, str) else sum(map(len, cell))
 
+    def parse(self, cell: str, where: str) -> Any:
+        return split(cell, self.separator)[-self.n_read :]
+
+    def encode(self, values: Sequence[Any]) -> list[Coded]:
+        """Arrays: the `ids` of all turns, one after another, and the `turn_lengths`."""
+        ids = iter(self.tokenizer.ids([turn for turns in values for turn in turns]))
+        return [_coded_turns([next(ids) for _ in turns]) for turns in values]
+
+    def alone(self, limit: int) -> JoinedTurns:
+        return JoinedTurns((self,), limit)
+
 
 @dataclass(frozen=True)
-class Replies:
+class Replies(Text):
     """The replies to a conversation, one a line; each may have had several turns."""
 
     separator: str = "__eou__"
     kind: ClassVar[str] = "replies"
     synonyms: ClassVar[tuple[str, ...]] = ("reply", "response", "responses", "references", "回复")
-    suffixes: ClassVar[frozenset[str]] = frozenset()
     optional: bool = True
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return _turns(cell, where, name, lambda text: _between(self.separator, text))
+
+
+def _coded_turns(turns: Sequence[list[int]]) -> Coded:
+    ids = np.array([token for turn in turns for token in turn], np.int64)
+    return Coded({"ids": ids, "turn_lengths": lengths(turns)})
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -90,10 +133,10 @@ def _turns(cell: object, where: str, name: str, cut: Callable[[str], list[str]])
 
 def _turn(what: str, turn: object) -> str:
     if isinstance(turn, dict):
-        said = next((turn[name] for name in SAID if name in turn), None)
-        if said is None:
-            raise DataError(f"{what} has no text; an object must hold one of {', '.join(SAID)}")
-        turn = said
+        text = next((turn[name] for name in TEXT_KEYS if name in turn), None)
+        if text is None:
+            raise DataError(f"{what} has no text; an object must hold one of {', '.join(TEXT_KEYS)}")
+        turn = text
     elif isinstance(turn, list) and len(turn) == 2:  # speaker and text
         turn = turn[1]
     if not isinstance(turn, str):

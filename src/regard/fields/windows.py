@@ -7,12 +7,12 @@ where it stands best. A context is cut anywhere, each of its parts after the sam
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from regard.fields.axis import Axis, ended
-from regard.fields.field import Arrays, Coded
+from regard.fields.field import Arrays, Coded, Occlusion
 from regard.fields.joined import Joined
 from regard.fields.padding import NOWHERE, integers, lengths, padded
 
@@ -67,9 +67,7 @@ class WordWindows(Joined):
         n_words = int((np.cumsum(n_tokens) <= end).sum())
         return {"ids": arrays["ids"][:end], "word_lengths": n_tokens[:n_words]}
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """Whatever is asked, a token of a word becomes unknown: one that is gone could not be answered."""
         rows = super().without(batch, axis, units, "blank")
         shift = np.arange(len(units))[:, None] * batch["ids"].shape[1]

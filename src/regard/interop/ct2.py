@@ -44,8 +44,8 @@ def write(
         for side, stack in (("source", spec.encoder), ("target", spec.decoder)):
             stack.position_encodings.encodings = _positions(weights, expanded, side, n_positions).numpy()
     spec.config.layer_norm_epsilon = expanded.norm_eps
-    spec.register_source_vocabulary(task.source.names)
-    spec.register_target_vocabulary(task.target.names)
+    spec.register_source_vocabulary(task.source.tokenizer.names)
+    spec.register_target_vocabulary(task.target.tokenizer.names)
     spec.validate()
     spec.optimize(quantization="int8" if int8 else None)
     spec.save(str(folder))

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.data.example import Example
 from regard.decode import DecodeConfig, Hypothesis
 from regard.decode.hypothesis import normalised
 from regard.errors import RecipeError, RunError, did_you_mean
@@ -24,7 +25,7 @@ from regard.files.row import Row
 from regard.interop import ct2
 from regard.models import ModelConfig, Transformer, TransformerConfig
 from regard.tasks import AnyTask
-from regard.tasks.pair import Pair, Written
+from regard.tasks.prediction import Written
 from regard.tasks.seq2seq import Seq2Seq
 
 NAMES = ("builtin", "ct2", "auto")
@@ -49,8 +50,8 @@ class CT2Translator:
         ctranslate2 = ct2.import_ctranslate2()
         self._beam_tokens = INT8_BEAM_TOKENS if int8 else BEAM_TOKENS
         self.name = f"CTranslate2 {ctranslate2.__version__}, {'int8' if int8 else 'float32'}"
-        self._source_tokens = task.source.names
-        self._target_ids = {name: i for i, name in enumerate(task.target.names)}
+        self._source_tokens = task.source.tokenizer.names
+        self._target_ids = {name: i for i, name in enumerate(task.target.tokenizer.names)}
         try:
             with tempfile.TemporaryDirectory() as folder:
                 ct2.write(task, model, config, Path(folder), int8=int8)
@@ -79,7 +80,7 @@ class CT2Translator:
         """Answer every row, in order; the longest are ready first, and are read while the others run."""
         decode = task.config.decode
         examples = task.encode(rows)
-        limits = [task.writer.limit(len(example.source), decode) - 1 for example in examples]
+        limits = [task.writer.limit(task.input.size(example.arrays), decode) - 1 for example in examples]
         futures = {
             i: (future, limits[group[0]])
             for group in _similar_limits(limits)
@@ -106,13 +107,13 @@ class CT2Translator:
             answers[i] = self._written(task, examples[i], candidates)
         return [answers[i] for i in range(len(examples))]
 
-    def _written(self, task: Seq2Seq[Any], example: Pair, candidates: Sequence[Candidate]) -> Written:
+    def _written(self, task: Seq2Seq[Any], example: Example, candidates: Sequence[Candidate]) -> Written:
         decode = task.config.decode
         hypotheses = [self._hypothesis(*candidate, decode.length_penalty) for candidate in candidates]
         ranked = sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
         return task.told(example, ranked[: decode.n_best])
 
-    def _submit(self, examples: Sequence[Pair], limit: int, decode: DecodeConfig) -> list[Any]:
+    def _submit(self, examples: Sequence[Example], limit: int, decode: DecodeConfig) -> list[Any]:
         """Start translating; the results are futures."""
         futures: list[Any] = self._translator.translate_batch(
             [self._tokens(example) for example in examples],
@@ -130,7 +131,7 @@ class CT2Translator:
         )
         return futures
 
-    def _with_end(self, truncated: Sequence[tuple[Pair, list[Candidate], int]]) -> list[list[Candidate]]:
+    def _with_end(self, truncated: Sequence[tuple[Example, list[Candidate], int]]) -> list[list[Candidate]]:
         """Add the log-probability of EOS to every candidate that reached its limit."""
         forced = [
             (self._tokens(example), tokens)
@@ -152,8 +153,8 @@ class CT2Translator:
             for _, candidates, limit in truncated
         ]
 
-    def _tokens(self, example: Pair) -> list[str]:
-        return [self._source_tokens[i] for i in example.source.tolist()]
+    def _tokens(self, example: Example) -> list[str]:
+        return [self._source_tokens[i] for i in example.arrays["ids"].tolist()]
 
     def _hypothesis(self, tokens: Sequence[str], log_prob: float, length_penalty: float) -> Hypothesis:
         ids = tuple(self._target_ids[token] for token in tokens)

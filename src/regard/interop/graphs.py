@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention import Growing, Static
 from regard.layers.copying import Copyable
+from regard.layers.inputs import tokens
 from regard.layers.recurrent import Recurrent
 from regard.models import RNNSeq2Seq, Transformer, rnn_seq2seq, transformer
 
@@ -31,7 +32,7 @@ class ReadGraph(nn.Module):
         self.model = model
 
     def forward(self, tokens_BK: Tensor, lengths_B: Tensor) -> tuple[Tensor, ...]:
-        return tuple(name_state(self.model, self.model.start(tokens_BK, lengths_B)).values())
+        return tuple(name_state(self.model, self.model.start(tokens(tokens_BK, lengths_B))).values())
 
 
 class StepGraph(nn.Module):

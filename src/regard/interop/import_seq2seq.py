@@ -70,7 +70,7 @@ def import_folder(folder: Path, out: Path) -> str:
     assert isinstance(model, Transformer)
     fill(model, to_ours(tensors, config, widths), str(folder / WEIGHTS))
     task_config = _task_config(folder / "config.json", content, config, joint=widths.shared)
-    task = TASKS[task_config.kind][0](task_config, source, target)
+    task = TASKS[task_config.kind][0].of_vocabularies(task_config, source, target)
     save_model(out, task, task_config, model, config, {})
     return task_config.kind
 

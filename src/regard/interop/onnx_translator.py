@@ -16,6 +16,7 @@ from regard.interop.onnx import SETTINGS, pad, runtime_name, session, write_grap
 from regard.interop.parity import Answer, Floats, Ints, log_softmax
 from regard.interop.tokens import open_tokenizers, write_tokenizers
 from regard.interop.translation_parity import Search
+from regard.layers.inputs import tokens
 from regard.models import RNNSeq2Seq, Transformer
 from regard.runs.store import write_json
 from regard.tasks.seq2seq import Seq2Seq
@@ -30,7 +31,7 @@ def write(task: Seq2Seq[Any], model: Transformer | RNNSeq2Seq, folder: Path) -> 
     batch, source, past = Dim("batch"), Dim("source"), Dim("past")
     tokens_BK, lengths_B = torch.full((3, 5), EOS), torch.tensor([5, 4, 2])
     with torch.no_grad():
-        state = _with_past(name_state(graph, graph.start(tokens_BK, lengths_B)))
+        state = _with_past(name_state(graph, graph.start(tokens(tokens_BK, lengths_B))))
     names = list(state)
     write_graph(
         folder / "read.onnx",

@@ -20,10 +20,10 @@ TARGET = "target"
 
 
 def write_tokenizers(task: Seq2Seq[Any], folder: Path) -> None:
-    write_tokenizer(task.source, folder, task.config.max_length)
+    write_tokenizer(task.source.tokenizer, folder, task.config.max_length)
     if not task.config.joint:
         (folder / TARGET).mkdir()
-        write_tokenizer(task.target, folder / TARGET, task.config.max_length)
+        write_tokenizer(task.target.tokenizer, folder / TARGET, task.config.max_length)
 
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path, max_tokens: int | None) -> None:

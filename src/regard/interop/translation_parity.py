@@ -1,17 +1,18 @@
 """Our side of the parity check for translators, and the search that both sides are asked for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from regard.data.example import Example
 from regard.decode import DecodeConfig, hypotheses
 from regard.interop.parity import Answer
 from regard.models import RNNSeq2Seq, Transformer
-from regard.tasks.pair import Pair, Pairs
-from regard.tasks.seq2seq import Seq2Seq
+from regard.tasks.seq2seq import Seq2Seq, Seq2SeqBatch
 from regard.tasks.writer import NEVER_WRITTEN
 from regard.text.tokenizer import BOS, EOS
 
@@ -60,26 +61,26 @@ class TranslationEngine:
         examples = self.task.encode(self.task.asked(texts))
         batch = self._batch(examples)
         with torch.inference_mode():
-            state = self.model.start(batch.source_BK, batch.source_lengths_B)
-            sources = [example.source.tolist() for example in examples]
-            steps = self.task.writer(self._stepper, state, sources, self.decode, batch.source_BK.device)
+            state = self.model.start(batch.inputs)
+            sources = list(map(self.task.source_ids, examples))
+            steps = self.task.writer(self._stepper, state, sources, self.decode, batch.target_BT.device)
             found = hypotheses(steps)
         return [self._answer(best.ids) for best, *_ in found]
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         examples = self.task.encode(self.task.asked(texts))
         forced = [
-            Pair(pair.row, pair.source, np.array((BOS, *answer.ids, EOS)))
-            for pair, answer in zip(examples, answers, strict=True)
+            replace(example, arrays={**example.arrays, "target": np.array((BOS, *answer.ids, EOS))})
+            for example, answer in zip(examples, answers, strict=True)
         ]
         with torch.inference_mode():
             log_probs = self.task.replay(self.model, self._batch(forced)).tolist()
         return [row[: len(answer.ids) + 1] for row, answer in zip(log_probs, answers, strict=True)]
 
     def _answer(self, ids: tuple[int, ...]) -> Answer:
-        return Answer(self.task.target.decode(ids), ids, truncated=len(ids) + 1 >= self.max_tokens)
+        return Answer(self.task.target.tokenizer.decode(ids), ids, truncated=len(ids) + 1 >= self.max_tokens)
 
-    def _batch(self, examples: Sequence[Pair]) -> Pairs:
+    def _batch(self, examples: Sequence[Example]) -> Seq2SeqBatch:
         return self.task.collate(examples).to(next(self.model.parameters()).device)
 
 

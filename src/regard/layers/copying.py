@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.attention import Attention, Static, Unpadded, padding
+from regard.attention import Attention, Static, padding
+from regard.layers.inputs import Encoded
 from regard.linear import Linear
 
 
@@ -69,12 +70,10 @@ class Copying(nn.Module):
         self.look = Attention(d_model, project="qk", bias=False)
         self.gate = Linear(d_model, 1)
 
-    def project_source(
-        self, states_BKD: Tensor, tokens_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None
-    ) -> Copyable:
+    def project_source(self, encoded: Encoded, tokens_BK: Tensor) -> Copyable:
         """The keys of a source, to copy from now and later."""
-        keys = self.look.project_kv(states_BKD, unpadded=unpadded)
-        return Copyable(keys.k_BGKE, tokens_BK, lengths_B)
+        keys = self.look.project_kv(encoded.states_RTD, unpadded=encoded.unpadded)
+        return Copyable(keys.k_BGKE, tokens_BK, encoded.lengths_R)
 
     def forward(self, hidden_BTD: Tensor, source: Copyable) -> Copied:
         """The copies of every position, row after row; a source's beams are rows of one position each."""

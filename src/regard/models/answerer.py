@@ -43,7 +43,7 @@ class Answerer(nn.Module):
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """start_RT and end_RT; −∞ where there is no token."""
-        states_RTD, lengths_R = self.encoder(inputs)
+        states_RTD, lengths_R, *_ = self.encoder(inputs)
         scores_RT2 = self.spans(self.dropout(states_RTD))
         beyond_RT = torch.arange(states_RTD.shape[1], device=lengths_R.device) >= lengths_R[:, None]
         start_RT, end_RT = scores_RT2.masked_fill(beyond_RT[..., None], -torch.inf).unbind(-1)

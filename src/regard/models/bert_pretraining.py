@@ -90,7 +90,7 @@ class BertPretraining(nn.Module):
         head: Head = logits,
     ) -> tuple[Tensor, Tensor]:
         """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
-        states_BTD, _ = self.encoder(tokens(tokens_BT, lengths_B, segments_BT))
+        states_BTD = self.encoder(tokens(tokens_BT, lengths_B, segments_BT)).states_RTD
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
         masked = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
         scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.layers.inputs import Inputs
 from regard.models.rnn_seq2seq import RNNSeq2Seq
 from regard.models.transformer import Transformer
 
@@ -21,14 +22,12 @@ class Ensemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(members)
 
-    def forward(
-        self, source_BK: Tensor, lengths_B: Tensor, target_BT: Tensor, keep_BT: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, inputs: Inputs, target_BT: Tensor, keep_BT: Tensor | None = None) -> Tensor:
         """log_prob_NV at the kept target positions."""
-        return _mean([member(source_BK, lengths_B, target_BT, keep_BT) for member in self.members])
+        return _mean([member(inputs, target_BT, keep_BT) for member in self.members])
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> States:
-        return tuple(member.start(source_BK, lengths_B) for member in self._each())
+    def start(self, inputs: Inputs) -> States:
+        return tuple(member.start(inputs) for member in self._each())
 
     def step(self, last_B: Tensor, state: States) -> tuple[Tensor, States]:
         steps = [member.step(last_B, part) for member, part in zip(self._each(), state, strict=True)]

@@ -65,7 +65,7 @@ class Relater(nn.Module):
     def forward(self, inputs: Inputs) -> Tensor:
         """logits_BC; every row has each of the marks once."""
         tokens_BT, lengths_B = inputs["ids"], inputs["lengths"]
-        states_BTD, _ = self.encoder(inputs)
+        states_BTD = self.encoder(inputs).states_RTD
         rows_B = torch.arange(tokens_BT.shape[0], device=tokens_BT.device)
         starts = [states_BTD[rows_B, (tokens_BT == mark).int().argmax(1)] for mark in self.begins]
         joined_BD = torch.cat([self.pooling(states_BTD, lengths_B), *starts], dim=-1)

@@ -23,6 +23,7 @@ from regard.layers.copying import Copyable, Copying
 from regard.layers.cpu.output_projection import OutputProjection
 from regard.layers.dropout import Dropout
 from regard.layers.embed import Embed
+from regard.layers.inputs import Encoded, Inputs
 from regard.layers.recurrent import CellKind, CellStack, CellState, Recurrent
 from regard.layers.stack import positions_like
 from regard.linear import Linear
@@ -144,14 +145,13 @@ class RNNSeq2Seq(nn.Module):
 
     def forward(
         self,
-        source_BK: Tensor,
-        lengths_B: Tensor,
+        inputs: Inputs,
         target_BT: Tensor,
         keep_BT: Tensor | None = None,
         head: heads.Head = heads.logits,
     ) -> Tensor:
         """The `head` of the attentional vectors at the kept target positions, laid end to end (N)."""
-        state = self.start(source_BK, lengths_B)
+        state = self.start(inputs)
         gates_BTG = self.cells.enter(self.embed_target(target_BT, positions_like(target_BT)))
         if self.feeds:
             vectors = []
@@ -170,16 +170,24 @@ class RNNSeq2Seq(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> RNNState:
+    def encode(self, inputs: Inputs) -> Encoded:
+        """The states of the source, and the last one as their summary."""
         embed = self.embed_target if self.embed_source is None else self.embed_source
-        states_BKD, final_BD = self.encoder(embed(source_BK, positions_like(source_BK)), lengths_B)
-        states = None if self.attention is None else self.attention.project_kv(self.dropout(states_BKD))
-        memory = Memory(states, lengths_B, final_BD)
+        x_BKD = embed(inputs["ids"], positions_like(inputs["ids"]))
+        states_BKD, final_BD = self.encoder(x_BKD, inputs["lengths"])
+        return Encoded(states_BKD, inputs["lengths"], summary_RD=final_BD)
+
+    def start(self, inputs: Inputs) -> RNNState:
+        encoded = self.encode(inputs)
+        final_BD = encoded.summary_RD
+        assert final_BD is not None
+        states = (
+            None if self.attention is None else self.attention.project_kv(self.dropout(encoded.states_RTD))
+        )
+        memory = Memory(states, encoded.lengths_R, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
         project = OutputProjection(self.output_weight, self.output_bias)
-        source = (
-            None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
-        )
+        source = None if self.copying is None else self.copying.project_source(encoded, inputs["ids"])
         return RNNState(memory, layers, torch.zeros_like(final_BD), project, source)
 
     def step(self, last_B: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:

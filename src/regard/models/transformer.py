@@ -19,6 +19,7 @@ from regard.layers.block import BlockConfig
 from regard.layers.copying import Copyable, Copying
 from regard.layers.cpu.fused_step import FusedStep, padding_bias
 from regard.layers.cpu.output_projection import OutputProjection
+from regard.layers.inputs import Encoded, Inputs
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.settings import ModelSettings
@@ -88,27 +89,23 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        source_BK: Tensor,
-        lengths_B: Tensor,
+        inputs: Inputs,
         target_BT: Tensor,
         keep_BT: Tensor | None = None,
         head: heads.Head = heads.logits,
     ) -> Tensor:
         """The `head` of the decoder's states at the kept target positions, laid end to end (N)."""
-        unpadded = Unpadded.of(lengths_B, source_BK.shape[1]) if self.training else None
-        states_BKD = self.encode(source_BK, lengths_B, unpadded)
-        memory = self.decoder.project_kv(states_BKD, unpadded=unpadded)
+        encoded = self.encode(inputs, unpad=self.training)
+        memory = self.decoder.project_kv(encoded.states_RTD, unpadded=encoded.unpadded)
         hidden_BTD, _ = self.decoder(
             self.embed_target(target_BT, positions_like(target_BT)),
             mask=causal(),
             memory=memory,
-            memory_mask=padding(lengths_B),
+            memory_mask=padding(encoded.lengths_R),
         )
         copied = None
         if self.copying is not None:
-            copied = self.copying(
-                hidden_BTD, self.copying.project_source(states_BKD, source_BK, lengths_B, unpadded)
-            )
+            copied = self.copying(hidden_BTD, self.copying.project_source(encoded, inputs["ids"]))
         out = heads.HeadInput(hidden_BTD.flatten(0, 1), self.output_weight, copied=copied)
         return head(out if keep_BT is None else out.at(keep_BT.flatten()))
 
@@ -116,30 +113,31 @@ class Transformer(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed_target.weight if self.output is None else self.output.weight
 
-    def encode(self, source_BK: Tensor, lengths_B: Tensor, unpadded: Unpadded | None = None) -> Tensor:
-        """memory_BKD; with `unpadded` of the real positions only.
+    def encode(self, inputs: Inputs, *, unpad: bool = False) -> Encoded:
+        """The states of the source; with `unpad` those of its real positions alone.
 
-        For training alone: an answer must not depend, to the bit, on the lengths of others in its batch.
+        That is for training: an answer must not depend, to the bit, on the lengths of others in its batch.
         """
+        source_BK, lengths_B = inputs["ids"], inputs["lengths"]
+        unpadded = Unpadded.of(lengths_B, source_BK.shape[1]) if unpad else None
         embed = self.embed_target if self.embed_source is None else self.embed_source
         x_BKD = embed(source_BK, positions_like(source_BK))
         if unpadded is not None:
             x_BKD = unpadded.gather(x_BKD)
-        memory_BKD: Tensor = self.encoder(x_BKD, mask=padding(lengths_B), unpadded=unpadded)[0]
-        return memory_BKD
+        states_BKD, _ = self.encoder(x_BKD, mask=padding(lengths_B), unpadded=unpadded)
+        return Encoded(states_BKD, lengths_B, unpadded=unpadded)
 
-    def start(self, source_BK: Tensor, lengths_B: Tensor) -> TransformerState:
-        states_BKD = self.encode(source_BK, lengths_B)
-        memory = self.decoder.project_kv(states_BKD)
+    def start(self, inputs: Inputs) -> TransformerState:
+        encoded = self.encode(inputs)
+        lengths_B = encoded.lengths_R
+        memory = self.decoder.project_kv(encoded.states_RTD)
         fused_step = FusedStep.of(self.embed_target, self.decoder)
         memory_bias = (
             None
             if fused_step is None
-            else padding_bias(lengths_B, source_BK.shape[1], memory[0].k_BGKE.dtype)
+            else padding_bias(lengths_B, encoded.states_RTD.shape[1], memory[0].k_BGKE.dtype)
         )
-        source = (
-            None if self.copying is None else self.copying.project_source(states_BKD, source_BK, lengths_B)
-        )
+        source = None if self.copying is None else self.copying.project_source(encoded, inputs["ids"])
         return TransformerState(
             memory,
             lengths_B,

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import Tensor, nn
 
 from regard.baselines import Baseline
 from regard.baselines.generation import NearestReply, NgramReply
+from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.data.splits import Every, HoldOut
 from regard.decode import DecodeConfig
@@ -28,13 +29,12 @@ from regard.metrics.text import BleuTokenizer
 from regard.models import GPT, GPTConfig
 from regard.tasks import stream
 from regard.tasks.dialogue_data import DIALOGUE
-from regard.tasks.dialogue_data import Reply as ReplyAnswer
-from regard.tasks.pair import Pair, Pairs, Written
+from regard.tasks.prediction import OTHERS, Written
 from regard.tasks.reply import ReplyTally
-from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+from regard.tasks.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from regard.tasks.task import Axes, Fields, layer_of
 from regard.tasks.task_data import TaskData
-from regard.text.tokenizer import EOS, OWN, Tokenizer
+from regard.text.tokenizer import OWN, Tokenizer
 
 
 class ReplyConfig(DecodeConfig):
@@ -67,7 +67,10 @@ class DialogueConfig(Seq2SeqConfig):
 
     @property
     def unfitted(self) -> Fields:
-        return {"context": Turns(separator=self.separator), "reply": Replies(self.separator)}
+        return {
+            "context": Turns(self.tokenizer, separator=self.separator, n_read=self.turns),
+            "reply": Replies(self.tokenizer, separator=self.separator),
+        }
 
     @property
     def hold_out(self) -> HoldOut:
@@ -78,13 +81,17 @@ class DialogueConfig(Seq2SeqConfig):
         return stream.reach(self.max_length) - 1 if isinstance(model, GPTConfig) else self.max_length
 
 
+class Reply(Written):
+    others: tuple["Reply", ...] = OTHERS
+
+
 class Dialogue(Seq2Seq[DialogueConfig]):
     kind: ClassVar[str] = "dialogue"
     data: ClassVar[TaskData] = DIALOGUE
     says: ClassVar[str] = (
         "The turns of a conversation in, the next one out; with `stream`, events as for /v1/translate."
     )
-    prediction: ClassVar[type[BaseModel]] = ReplyAnswer
+    prediction: ClassVar[type[Written]] = Reply
     route: ClassVar[str] = "reply"
     cut: ClassVar[str] = "only the end was read"
     converses: ClassVar[bool] = True
@@ -103,81 +110,64 @@ class Dialogue(Seq2Seq[DialogueConfig]):
                     "model.init_from: a dialogue needs a vocabulary with the marks of regard's own; begin "
                     "with a language model that was trained here, or without init_from"
                 )
-            return cls(config, tokenizer, tokenizer).checked()
+            return cls.of_vocabularies(config, tokenizer, tokenizer).checked()
         pairs = sampled((row.cells["context"], row.cells["reply"]) for row in rows)
         turns = dict.fromkeys(
             turn for context, reply in pairs for turn in (*split(context, config.separator), reply)
         )
         tokenizer = Tokenizer.train(config.tokenizer, turns)
-        return cls(config, tokenizer, tokenizer).checked()
+        return cls.of_vocabularies(config, tokenizer, tokenizer).checked()
 
     @classmethod
     def rows(cls, record: Row) -> Iterator[Row]:
         return exchanges(record)
 
-    def turns(self, row: Row) -> list[str]:
-        """The turns that are read."""
-        return split(row.cells["context"], self.config.separator)[-self.config.turns :]
-
-    def read(self, rows: Sequence[Row]) -> list[list[int]]:
-        contexts = [self.turns(row) for row in rows]
-        found = iter(self.source.ids([turn for turns in contexts for turn in turns]))
-        return [[piece for _ in turns for piece in (*next(found), EOS)] or [EOS] for turns in contexts]
-
-    def part(self, source: list[int]) -> list[int]:
-        """The end, which is answered."""
-        return source[-self.config.max_length - 1 :]
-
-    def source_labels(self, example: Pair) -> tuple[str, ...]:
-        labels = [
-            label
-            for turn in self.turns(example.row)
-            for label in (*self.source.words(turn, 4 * len(turn) + 1), "</s>")
-        ]
-        return tuple(labels[-len(example.source) :])
-
-    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> ReplyTally:
-        """Only the first of several replies to a context has it answered."""
-        asked = [example for example in batch.examples if example.row.cells["references"]]
-        answers = iter(self._answers(model, asked, batch.source_BK.device, thorough))
+    def measure(self, model: nn.Module, batch: Seq2SeqBatch, *, thorough: bool) -> ReplyTally:
+        """Of several replies to a context, the first has the model's reply beside it."""
+        with_references = [example for example in batch.examples if example.row.cells["references"]]
+        replies = iter(self._replies(model, with_references, batch.target_BT.device, thorough))
         tokens = batch.keep_BT.sum(dim=1).tolist()
         log_probs = torch.split(self.log_probs(model, batch).double(), tokens)
-        said = [next(answers) if example.row.cells["references"] else "" for example in batch.examples]
+        texts = [next(replies) if example.row.cells["references"] else "" for example in batch.examples]
         return self.tally(
-            batch.examples, [*zip(said, [-float(each.sum()) for each in log_probs], strict=True)]
+            batch.examples, [*zip(texts, [-float(each.sum()) for each in log_probs], strict=True)]
         )
 
-    def tally(self, examples: Sequence[Pair], answers: Sequence[Any]) -> ReplyTally:
-        """The tally of pairs: what is said, and −log of the probability of the right reply."""
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> ReplyTally:
+        """The tally of pairs: the model's reply, and −log of the probability of the right one."""
         cells = [example.row.cells for example in examples]
         return ReplyTally.of(
             self.config.bleu_tokenize,
-            self.target.digest,
+            self.target.tokenizer.digest,
             [row["reply"] for row in cells],
             [nats for _, nats in answers],
-            [len(example.target) - 1 for example in examples],
-            [said if row["references"] else "" for row, (said, _) in zip(cells, answers, strict=True)],
+            [len(example.arrays["target"]) - 1 for example in examples],
+            [text if row["references"] else "" for row, (text, _) in zip(cells, answers, strict=True)],
             [row["references"].split("\n") if row["references"] else [] for row in cells],
         )
 
-    def _answers(
-        self, model: nn.Module, asked: Sequence[Pair], device: torch.device, thorough: bool
+    def _replies(
+        self, model: nn.Module, examples: Sequence[Example], device: torch.device, thorough: bool
     ) -> list[str]:
-        return self.written(model, self.collate(asked).to(device), thorough=thorough) if asked else []
+        return self.texts(model, self.collate(examples).to(device), thorough=thorough) if examples else []
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
+        self,
+        model: nn.Module,
+        batch: Seq2SeqBatch,
+        keep_BT: Tensor | None = None,
+        head: heads.Head | None = None,
     ) -> Tensor:
         if isinstance(model, GPT):
-            return stream.forward(model, batch, keep_BT, read or heads.logits)
-        return super().forward(model, batch, keep_BT, read)
+            return stream.forward(model, batch, keep_BT, head or heads.logits)
+        return super().forward(model, batch, keep_BT, head)
 
-    def start(self, model: nn.Module, batch: Pairs) -> Any:
+    def start(self, model: nn.Module, batch: Seq2SeqBatch) -> Any:
         if isinstance(model, GPT):
             return stream.start(model, batch, self.config.max_length)
         return super().start(model, batch)
 
-    def axes(self, example: Pair, prediction: Written) -> Axes:
+    def axes(self, example: Example, prediction: Written) -> Axes:
         axes = super().axes(example, prediction)
         so_far = (*axes.by_name["source"].labels, *axes.by_name["target"].labels[:-1])
         return replace(axes, by_name=axes.by_name | {"stream": Axis("what was said so far", so_far)})

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
-
 from regard.check.finding import Finding, Severity
 from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.fields.turns import Turns
@@ -16,18 +14,13 @@ from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.seq2seq import bleu, limit, max_length, pace, transformer
 from regard.init.settings import Setting, tokenizer
-from regard.tasks.prediction import Written
-from regard.tasks.task_data import TaskData
+from regard.tasks.task_data import TaskData, whole_texts
 
 TURNS = Turns()
 READ = 3
 """Last turns of a context that a first recipe reads."""
 LONGEST = 128
 """Pieces of a context that a first recipe reads."""
-
-
-class Reply(Written):
-    others: list["Reply"] = Field([], description="the rest of the n best")
 
 
 def _pick(role: str, rest: Table) -> Picked:
@@ -89,9 +82,9 @@ def _too_long(split: str) -> tuple[Severity, str]:
 def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of a context, the turns that are read."""
     if role == "context":
-        return [ids[:-1] for ids in task.read(rows)]
-    replies: list[list[int]] = task.target.ids([row.cells[role] for row in rows])
-    return replies
+        parts = task.source.encode([task.value(row) for row in rows])
+        return [task.input.framed(part.arrays)[:-1] for part in parts]
+    return whole_texts(task, role, rows)
 
 
 DIALOGUE = TaskData(

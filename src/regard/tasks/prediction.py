@@ -45,6 +45,25 @@ class Answer(BaseModel):
     text: str
 
 
-class Written(Answer):
-    score: float | None = None
-    input_cut: bool = Field(False, description="the text was too long; a part of it was read")
+OTHERS: Any = Field((), description="the rest of the n best")
+
+
+class Written(Prediction):
+    """A text that a model wrote: a translation, a summary, a reply."""
+
+    score: Rounded | None = Field(
+        None,
+        description="log-probability, divided as length_penalty says; absent unless scores is set",
+    )
+    others: tuple["Written", ...] = OTHERS
+    ids: tuple[int, ...] = Field((), exclude=True)
+    steps: tuple[float, ...] = Field((), exclude=True)
+    """Log-probabilities of its tokens and of the end."""
+
+    def ranked(self) -> list[Ranked]:
+        answers: tuple[Written, ...] = (self, *self.others)
+        return [(one.text, None if one.score is None else round(one.score, 4)) for one in answers]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; what is not there, or goes without saying, is left out."""
+        return self.model_dump(mode="json", exclude_defaults=True)

@@ -1,9 +1,12 @@
-"""What translating, summarising and replying have in common: a text in, a text out, by a model that reads the
-one and writes the other. What differs is in their files: roles, what becomes of long inputs, metrics.
+"""What translating, summarising and replying have in common: an input in, a text out, by a model that encodes
+the one and decodes the other. The source may be a field of any kind, the target is text. What differs is in
+their files: roles, what becomes of long inputs, metrics.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -13,25 +16,30 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.data.cache import Arrays
+from regard.data.example import Example
 from regard.data.sample import sampled
 from regard.decode import DecodeConfig, Hypothesis, Step, hypotheses
-from regard.fields.axis import Axis, ended
-from regard.files.row import Row
+from regard.fields.axis import Axis
+from regard.fields.field import Coded, Input
+from regard.fields.padding import PAD, padded
+from regard.fields.text import Text
+from regard.files.row import Row, text_of
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
+from regard.layers.inputs import Inputs
 from regard.models import Ensemble, RNNSeq2Seq, Transformer
 from regard.models.widths import Widths
-from regard.tasks.pair import NOTHING, Pair, Pairs, Written
-from regard.tasks.task import Axes, Loss, Part, Tally, TaskSettings, layer_of, padded, without_each
+from regard.tasks.prediction import Written
+from regard.tasks.shared import moved, tensors
+from regard.tasks.task import Axes, Fields, Loss, Part, Tally, TaskSettings, layer_of
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
 from regard.text.tokenizer import BOS, EOS, Tokenizer, TokenizerConfig
 
-QUICK = {"beam": 1, "n_best": 1, "groups": 1, "sample": False, "scores": False}
-"""How validation searches while a model learns."""
-SILENCE = Hypothesis((), 0.0, 0.0)
-"""What is found for an empty text."""
+QUICK_SEARCH = {"beam": 1, "n_best": 1, "groups": 1, "sample": False, "scores": False}
+"""Settings of the search in validation while a model learns."""
+NO_ANSWER = Hypothesis((), 0.0, 0.0)
+"""The hypothesis for an empty source."""
 
 
 class Seq2SeqConfig(TaskSettings):
@@ -41,6 +49,17 @@ class Seq2SeqConfig(TaskSettings):
     max_length: int = Field(256, ge=4, description="pieces; longer training pairs are left out and counted")
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     decode: DecodeConfig = DecodeConfig()
+
+    @property
+    def unfitted(self) -> Fields:
+        source, target = self.roles
+        return {source: Text(self.tokenizer), target: Text(self.tokenizer)}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        source = self.roles[0]
+        field: Any = self.unfitted[source]
+        return {} if isinstance(field, Text) else {source: field}
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Self:
@@ -55,130 +74,182 @@ class Seq2SeqConfig(TaskSettings):
 Co = TypeVar("Co", bound=Seq2SeqConfig)
 
 
+@dataclass(frozen=True)
+class Seq2SeqBatch:
+    inputs: Inputs
+    """Tensors of the sources."""
+    target_BT: Tensor
+    """The begin mark and the target's tokens, as the decoder reads them."""
+    labels_BT: Tensor
+    """The target's tokens and the end mark, which it predicts."""
+    examples: tuple[Example, ...]
+
+    @property
+    def keep_BT(self) -> Tensor:
+        return self.labels_BT != PAD
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"tokens": int(self.keep_BT.sum())}
+
+    def to(self, device: torch.device) -> Self:
+        return replace(
+            self,
+            inputs=moved(self.inputs, device),
+            target_BT=self.target_BT.to(device),
+            labels_BT=self.labels_BT.to(device),
+        )
+
+
 class Seq2Seq(Writing, Generic[Co]):
+    """Arrays of an example: those of its input, and `target`, from the begin mark to the end mark; only the
+    begin mark where the target is unknown.
+    """
+
     kind: ClassVar[str]
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
     called: ClassVar[str] = "a model that writes"
     learns_from_cut: ClassVar[bool] = False
     """Whether a part of a source is enough to learn its target from."""
+    prediction: ClassVar[type[Written]]
 
-    def __init__(self, config: Co, source: Tokenizer, target: Tokenizer) -> None:
+    def __init__(self, config: Co, source: Any, target: Text) -> None:
+        """Takes the fitted fields."""
         self.config, self.source, self.target = config, source, target
-        self.widths = Widths({"vocab": len(source)}, {"vocab": len(target)}, shared=config.joint)
-        self.writer = Writer(target, config.max_length)
+        self.input: Input = source.alone(config.max_length)
+        self.widths = Widths(self.input.width, target.width, shared=config.joint)
+        self.writer = Writer(target.tokenizer, config.max_length)
 
     @classmethod
     def fit(cls, config: Co, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
-        pairs = sampled(tuple(row.cells[role] for role in config.roles) for row in rows)
+        source, target = cls._unfitted(config)
+        given, wanted = config.roles
+        pairs = sampled(
+            (source.parse(row.cells[given], row.where), target.parse(row.cells[wanted], row.where))
+            for row in rows
+        )
         if config.joint:
-            joint = Tokenizer.train(config.tokenizer, (text for pair in pairs for text in pair))
-            return cls(config, joint, joint).checked()
-        sides = zip(*pairs, strict=True) if pairs else ((), ())
-        source, target = (Tokenizer.train(config.tokenizer, texts) for texts in sides)
-        return cls(config, source, target).checked()
+            learnt = target.fit(text for pair in pairs for text in pair).learnt
+            return cls(config, replace(source, learnt=learnt), replace(target, learnt=learnt)).checked()
+        sources, targets = zip(*pairs, strict=True) if pairs else ((), ())
+        return cls(config, source.fit(sources), target.fit(targets)).checked()
+
+    @classmethod
+    def of_vocabularies(cls, config: Co, source: Tokenizer, target: Tokenizer) -> Self:
+        """The task with vocabularies that were learnt elsewhere; one for both sides if `joint`."""
+        fields = zip(cls._unfitted(config), (source, target), strict=True)
+        return cls(config, *(replace(field, learnt=tokenizer) for field, tokenizer in fields))
+
+    @staticmethod
+    def _unfitted(config: Co) -> tuple[Any, Any]:
+        """The fields of source and target before anything is learnt."""
+        source, target = (config.unfitted[role] for role in config.roles)
+        return source, target
 
     @property
     def decode(self) -> DecodeConfig:
         return self.config.decode
 
     @property
-    def tokenizers(self) -> dict[str, Tokenizer]:
+    def fields(self) -> dict[str, Any]:
+        """The fitted fields, by role."""
         return dict(zip(self.roles, (self.source, self.target), strict=True))
+
+    @property
+    def tokenizers(self) -> dict[str, Tokenizer]:
+        return {role: field.tokenizer for role, field in self.fields.items() if isinstance(field, Text)}
 
     def with_settings(self, **changes: Any) -> Self:
         decode = self.decode.changed(**changes)
         return type(self)(self.config.model_copy(update={"decode": decode}), self.source, self.target)
 
     def save(self, folder: Path) -> None:
+        """A shared vocabulary once, in the folder itself."""
         if self.config.joint:
-            self.source.save(folder / "tokenizer.json")
+            self.target.save(folder)
             return
-        for role, tokenizer in self.tokenizers.items():
+        for role, field in self.fields.items():
             (folder / role).mkdir()
-            tokenizer.save(folder / role / "tokenizer.json")
+            field.save(folder / role)
 
     @classmethod
     def load(cls, config: Co, folder: Path) -> Self:
+        source, target = cls._unfitted(config)
         if config.joint:
-            joint = Tokenizer.load(folder / "tokenizer.json")
-            return cls(config, joint, joint)
-        source, target = (Tokenizer.load(folder / role / "tokenizer.json") for role in config.roles)
-        return cls(config, source, target)
+            learnt = target.load(folder).learnt
+            return cls(config, replace(source, learnt=learnt), replace(target, learnt=learnt))
+        given, wanted = config.roles
+        return cls(config, source.load(folder / given), target.load(folder / wanted))
 
-    def encode(self, rows: Sequence[Row]) -> list[Pair]:
+    def value(self, row: Row) -> Any:
+        """The value of a row's source."""
+        return self.source.parse(row.cells[self.roles[0]], row.where)
+
+    def encode(self, rows: Sequence[Row]) -> list[Example]:
         _, wanted = self.roles
-        targets = self.target.ids([row.cells.get(wanted, "") for row in rows])
         limit = self.config.max_length
-        pairs = []
-        for row, source, target in zip(rows, self.read(rows), targets, strict=True):
-            answer = (BOS, *target[:limit], EOS) if wanted in row.cells else (BOS,)
-            part = self.part(source)
-            pairs.append(
-                Pair(row, np.array(part), np.array(answer), len(part) < len(source), len(target) > limit)
-            )
-        return pairs
+        sources = self.source.encode([self.value(row) for row in rows])
+        targets = self.target.encode([row.cells.get(wanted, "") for row in rows])
+        examples = []
+        for row, source, target in zip(rows, sources, targets, strict=True):
+            coded = self.input.assemble([source])
+            ids = target.arrays["ids"].tolist()
+            framed = (BOS, *ids[:limit], EOS) if wanted in row.cells else (BOS,)
+            notes = {**coded.notes, "target_cut": len(ids) > limit}
+            examples.append(Example(row, {**coded.arrays, "target": np.array(framed)}, notes))
+        return examples
 
-    def read(self, rows: Sequence[Row]) -> list[list[int]]:
-        """The whole sources, each closed by an end mark."""
-        return [[*ids, EOS] for ids in self.source.ids([row.cells[self.roles[0]] for row in rows])]
-
-    def part(self, source: list[int]) -> list[int]:
-        """What is read of a source: its beginning, if it is too long."""
-        limit = self.config.max_length
-        return source if len(source) <= limit + 1 else [*source[:limit], EOS]
-
-    def unusable(self, example: Pair) -> str | None:
-        """A side that says nothing, or that lacks what would be needed to learn."""
-        if not self.is_answerable(example) or len(example.target) <= 2:
+    def unusable(self, example: Example) -> str | None:
+        """Why nothing can be learnt: a side is empty, or not all of it that is needed was read."""
+        if not self.is_answerable(example) or len(example.arrays["target"]) <= 2:
             return "empty"
-        return "too long" if example.target_cut or (example.cut and not self.learns_from_cut) else None
+        is_cut = example.notes.get("target_cut") or (example.notes.get("cut") and not self.learns_from_cut)
+        return "too long" if is_cut else None
 
-    def is_answerable(self, example: Pair) -> bool:
-        return len(example.source) > 1
+    def is_answerable(self, example: Example) -> bool:
+        return not self.input.is_empty(example.arrays)
 
-    def size(self, example: Pair) -> tuple[int, int]:
-        return len(example.source), max(1, len(example.target) - 1)
+    def size(self, example: Example) -> tuple[int, int]:
+        return self.input.size(example.arrays), max(1, len(example.arrays["target"]) - 1)
 
-    def keep(self, example: Pair) -> Arrays:
-        return {"source": example.source, "target": example.target}
-
-    def revive(self, row: Row, kept: Arrays) -> Pair:
-        return Pair(row, kept["source"], kept["target"])
-
-    def collate(self, examples: Sequence[Pair]) -> Pairs:
-        return Pairs(
-            source_BK=padded([example.source for example in examples]),
-            source_lengths_B=torch.tensor([len(example.source) for example in examples]),
-            target_BT=padded([example.target[:-1] for example in examples]),
-            labels_BT=padded([example.target[1:] for example in examples]),
-            examples=tuple(examples),
+    def collate(self, examples: Sequence[Example]) -> Seq2SeqBatch:
+        targets = [example.arrays["target"] for example in examples]
+        return Seq2SeqBatch(
+            tensors(self.input.collate([example.arrays for example in examples])),
+            torch.from_numpy(padded([target[:-1] for target in targets])),
+            torch.from_numpy(padded([target[1:] for target in targets])),
+            tuple(examples),
         )
 
     def forward(
-        self, model: nn.Module, batch: Pairs, keep_BT: Tensor | None = None, read: heads.Head | None = None
+        self,
+        model: nn.Module,
+        batch: Seq2SeqBatch,
+        keep_BT: Tensor | None = None,
+        head: heads.Head | None = None,
     ) -> Tensor:
-        """What `read` makes of the states that foretell the labels; without it, logits."""
-        reading = {} if read is None else {"head": read}
-        made: Tensor = model(batch.source_BK, batch.source_lengths_B, batch.target_BT, keep_BT, **reading)
-        return made
+        """The `head` of the states that predict the labels; logits without one."""
+        settings = {} if head is None else {"head": head}
+        output: Tensor = model(batch.inputs, batch.target_BT, keep_BT, **settings)
+        return output
 
-    def start(self, model: nn.Module, batch: Pairs) -> Any:
-        """The state of a search before the first piece."""
+    def start(self, model: nn.Module, batch: Seq2SeqBatch) -> Any:
+        """The state of a search before the first token."""
         assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
-        return model.start(batch.source_BK, batch.source_lengths_B)
+        return model.start(batch.inputs)
 
-    def loss(self, model: nn.Module, batch: Pairs) -> Loss:
+    def loss(self, model: nn.Module, batch: Seq2SeqBatch) -> Loss:
         keep_BT = batch.keep_BT
         if isinstance(model, Ensemble):  # which is scored, never trained
             log_prob_NV = self.forward(model, batch, keep_BT)
             plain = F.nll_loss(log_prob_NV, batch.labels_BT[keep_BT], reduction="sum")
             return Loss({"tokens": Part(plain)}, shown={"tokens": plain})
-        read = smoothed_cross_entropy(batch.labels_BT[keep_BT], self.config.label_smoothing)
-        smoothed, plain = self.forward(model, batch, keep_BT, read)
+        head = smoothed_cross_entropy(batch.labels_BT[keep_BT], self.config.label_smoothing)
+        smoothed, plain = self.forward(model, batch, keep_BT, head)
         return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
 
-    def log_probs(self, model: nn.Module, batch: Pairs) -> Tensor:
-        """Of each label, those of a text after those of the one before it."""
+    def log_probs(self, model: nn.Module, batch: Seq2SeqBatch) -> Tensor:
+        """Log-probabilities of the labels, those of a text after those of the one before it."""
         keep_BT = batch.keep_BT
         labels_N = batch.labels_BT[keep_BT]
         if isinstance(model, Ensemble):
@@ -186,85 +257,99 @@ class Seq2Seq(Writing, Generic[Co]):
         return self.forward(model, batch, keep_BT, heads.log_probs(labels_N))
 
     @abstractmethod
-    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> Tally: ...
+    def measure(self, model: nn.Module, batch: Seq2SeqBatch, *, thorough: bool) -> Tally: ...
 
-    def written(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> list[str]:
-        """What the model writes for each example: as the recipe says, or greedily.
+    def texts(self, model: nn.Module, batch: Seq2SeqBatch, *, thorough: bool) -> list[str]:
+        """The text that the model writes for each example: as the recipe says, or greedily.
 
         What is only scored has room for all that is asked of it, so that no example ends a training run.
         """
-        decode = self.decode if thorough else self.decode.model_copy(update=QUICK)
-        found = hypotheses(self.search(model, batch, decode, roomy=True))
-        return [self.told(*answer).text for answer in zip(batch.examples, found, strict=True)]
+        decode = self.decode if thorough else self.decode.model_copy(update=QUICK_SEARCH)
+        ranked = hypotheses(self.search(model, batch, decode, roomy=True))
+        return [self.told(*answer).text for answer in zip(batch.examples, ranked, strict=True)]
 
     def samples(
-        self, model: nn.Module, examples: Sequence[Pair], device: torch.device
+        self, model: nn.Module, examples: Sequence[Example], device: torch.device
     ) -> list[dict[str, str]]:
         given, wanted = self.roles
-        answers = self.written(model, self.collate(examples).to(device), thorough=True)
+        answers = self.texts(model, self.collate(examples).to(device), thorough=True)
         return [
-            {"input": example.row.cells[given], "expected": example.row.cells[wanted], "answer": answer}
+            {
+                "input": text_of(example.row.cells[given]),
+                "expected": example.row.cells[wanted],
+                "answer": answer,
+            }
             for example, answer in zip(examples, answers, strict=True)
         ]
 
-    def text_of(self, example: Pair, ids: Sequence[int]) -> str:
-        return self.target.decode(ids)
+    def text_of(self, example: Example, ids: Sequence[int]) -> str:
+        return self.target.tokenizer.decode(ids)
+
+    def source_ids(self, example: Example) -> list[int]:
+        """The ids of a source: as many as bound the length of its answers, and the seed of their draws."""
+        ids: list[int] = example.arrays["ids"].tolist()
+        return ids
 
     def search(
-        self, model: nn.Module, batch: Pairs, decode: DecodeConfig, *, roomy: bool = False
+        self, model: nn.Module, batch: Seq2SeqBatch, decode: DecodeConfig, *, roomy: bool = False
     ) -> Iterator[Step]:
-        """Nothing is searched for where nothing is asked, so that no setting asks too much of it."""
-        examples, device = batch.examples, batch.source_BK.device
-        asked = [place for place, example in enumerate(examples) if self.is_answerable(example)]
-        if len(asked) < len(examples):
-            yield Step([(place, [SILENCE]) for place in range(len(examples)) if place not in asked])
-            batch = self.collate([examples[place] for place in asked]).to(device) if asked else batch
-        if asked:
+        """Nothing is searched for where the source is empty, so that no setting asks too much of it."""
+        examples, device = batch.examples, batch.target_BT.device
+        answerable = [place for place, example in enumerate(examples) if self.is_answerable(example)]
+        if len(answerable) < len(examples):
+            yield Step([(place, [NO_ANSWER]) for place in range(len(examples)) if place not in answerable])
+            batch = (
+                self.collate([examples[place] for place in answerable]).to(device) if answerable else batch
+            )
+        if answerable:
             stepper: Any = model
-            sources = [example.source.tolist() for example in batch.examples]
+            sources = [self.source_ids(example) for example in batch.examples]
             state = self.start(model, batch)
             for step in self.writer(stepper, state, sources, decode, device, roomy=roomy):
-                yield step.at(asked)
+                yield step.at(answerable)
 
-    def told(self, example: Pair, found: Sequence[Hypothesis]) -> Written:
-        if not self.is_answerable(example):
-            return NOTHING
+    def told(self, example: Example, found: Sequence[Hypothesis]) -> Written:
         best, *rest = found
         others = tuple(self._written(other) for other in rest)
-        return self._written(best, others, cut=example.cut)
+        cut = bool(example.notes.get("cut")) and self.is_answerable(example)
+        return self._written(best, others=others, input_cut=cut)
 
-    def _written(self, found: Hypothesis, others: tuple[Written, ...] = (), *, cut: bool = False) -> Written:
-        return Written(self.target.decode(found.ids), found.ids, found.score, others, cut, found.steps)
+    def _written(self, hypothesis: Hypothesis, **others: Any) -> Written:
+        ids, score = hypothesis.ids, hypothesis.score
+        return self.prediction(
+            text=self.target.tokenizer.decode(ids),
+            score=None if math.isnan(score) else score,
+            ids=ids,
+            steps=hypothesis.steps,
+            **others,
+        )
 
-    def force(self, example: Pair, prediction: Written) -> Pairs:
-        answer = np.array((BOS, *prediction.ids, EOS))
-        return self.collate([Pair(example.row, example.source, answer)])
+    def force(self, example: Example, prediction: Written) -> Seq2SeqBatch:
+        target = {"target": np.array((BOS, *prediction.ids, EOS))}
+        return self.collate([replace(example, arrays={**example.arrays, **target})])
 
-    def replay(self, model: nn.Module, batch: Pairs) -> Tensor:
+    def replay(self, model: nn.Module, batch: Seq2SeqBatch) -> Tensor:
         n_rows, length = batch.target_BT.shape
         log_probs_BTV = torch.log_softmax(self.forward(model, batch), dim=-1).view(n_rows, length, -1)
         return log_probs_BTV.gather(2, batch.labels_BT[..., None]).squeeze(-1)
 
-    def leave_out(self, batch: Pairs, axis: Axis, pieces: Sequence[int]) -> Pairs:
-        n = len(pieces)
-        return Pairs(
-            without_each(batch.source_BK, pieces),
-            (batch.source_lengths_B - 1).expand(n),
+    def leave_out(self, batch: Seq2SeqBatch, axis: Axis, units: Sequence[int]) -> Seq2SeqBatch:
+        n = len(units)
+        arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
+        shorter = tensors(self.input.without(arrays, axis, units, "shorten"))
+        return Seq2SeqBatch(
+            moved(shorter, batch.target_BT.device),
             batch.target_BT.expand(n, -1),
             batch.labels_BT.expand(n, -1),
             batch.examples * n,
         )
 
-    def source_labels(self, example: Pair) -> tuple[str, ...]:
-        """A label for each piece of the source, its end included."""
-        words = self.source.words(example.row.cells[self.roles[0]], len(example.source) - 1)
-        return (*words, "</s>")
-
-    def axes(self, example: Pair, prediction: Written) -> Axes:
+    def axes(self, example: Example, prediction: Written) -> Axes:
         given, wanted = self.roles
-        target = tuple(self.target.pieces(prediction.ids))
+        source = self.input.axis([self.value(example.row)], Coded(example.arrays, example.notes))
+        target = tuple(self.target.tokenizer.pieces(prediction.ids))
         by_name = {
-            "source": ended(given, self.source_labels(example)),
+            "source": replace(source, name=given),
             "target": Axis(wanted, (*target, "</s>")),
             "written": Axis("written so far", ("<s>", *target)),
         }

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import nn
 
 from regard.baselines import Baseline
 from regard.baselines.generation import Copy, Lead, Nearest
+from regard.data.example import Example
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
-from regard.tasks.pair import Pair, Pairs
-from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+from regard.tasks.prediction import OTHERS, Written
+from regard.tasks.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from regard.tasks.shared import Columns
 from regard.tasks.summarize_data import SUMMARIZE
-from regard.tasks.summarize_data import Summary as SummaryAnswer
 from regard.tasks.task_data import TaskData
 
 LEAD = 10
@@ -66,20 +66,24 @@ class SummaryTally(Columns):
         return {"summaries": self.metrics(), f"first {LEAD} words": first}
 
 
+class Summary(Written):
+    others: tuple["Summary", ...] = OTHERS
+
+
 class Summarize(Seq2Seq[SummarizeConfig]):
     kind: ClassVar[str] = "summarize"
     data: ClassVar[TaskData] = SUMMARIZE
     says: ClassVar[str] = "Documents in, summaries out; with `stream`, events as for /v1/translate."
-    prediction: ClassVar[type[BaseModel]] = SummaryAnswer
+    prediction: ClassVar[type[Written]] = Summary
     settings: ClassVar[type[Any]] = SummarizeConfig
     metric = Metric("rougeL")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Copy, Lead, Nearest)
     learns_from_cut: ClassVar[bool] = True
 
-    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> SummaryTally:
-        return self.tally(batch.examples, self.written(model, batch, thorough=thorough))
+    def measure(self, model: nn.Module, batch: Seq2SeqBatch, *, thorough: bool) -> SummaryTally:
+        return self.tally(batch.examples, self.texts(model, batch, thorough=thorough))
 
-    def tally(self, examples: Sequence[Pair], answers: Sequence[Any]) -> SummaryTally:
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> SummaryTally:
         """The tally of texts."""
         documents, references = ([example.row.cells[role] for example in examples] for role in self.roles)
         return SummaryTally(

@@ -5,8 +5,6 @@ from math import log2
 from statistics import fmean
 from typing import Any
 
-from pydantic import Field
-
 from regard.check.finding import Finding, Severity, about
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.files.columns import Column
@@ -15,17 +13,12 @@ from regard.init.match import Fit
 from regard.init.plan import Plan, script
 from regard.init.seq2seq import limit, max_length, pace, transformer
 from regard.init.settings import Setting, tokenizer
-from regard.tasks.prediction import Written
 from regard.tasks.task_data import TaskData
 
 SHORTER = 3
 """Times that a summary is shorter than its document, on the mean, where it is as likely a translation."""
 LONGEST = 512
 """Pieces of a document that a first recipe reads."""
-
-
-class Summary(Written):
-    others: list["Summary"] = Field([], description="the rest of the n best")
 
 
 def _pick(role: str, rest: Table) -> Picked:

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import Field
 from torch import nn
 
 from regard.baselines import Baseline
 from regard.baselines.generation import Copy, Nearest
+from regard.data.example import Example
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, chrf, counted, scored, signature
-from regard.tasks.pair import Pair, Pairs
-from regard.tasks.seq2seq import Seq2Seq, Seq2SeqConfig
+from regard.tasks.prediction import OTHERS, Written
+from regard.tasks.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
 from regard.tasks.shared import Columns
 from regard.tasks.task_data import TaskData
 from regard.tasks.translate_data import TRANSLATE
-from regard.tasks.translate_data import Translation as TranslationAnswer
 
 
 class TranslateConfig(Seq2SeqConfig):
@@ -65,21 +65,25 @@ class TextTally(Columns):
         return {}
 
 
+class Translation(Written):
+    others: tuple["Translation", ...] = OTHERS
+
+
 class Translate(Seq2Seq[TranslateConfig]):
     kind: ClassVar[str] = "translate"
     data: ClassVar[TaskData] = TRANSLATE
     says: ClassVar[str] = (
         "Texts in, texts out; with `stream`, events `text` (how it begins) and one `answer` or `error`."
     )
-    prediction: ClassVar[type[BaseModel]] = TranslationAnswer
+    prediction: ClassVar[type[Written]] = Translation
     settings: ClassVar[type[Any]] = TranslateConfig
     metric = Metric("bleu")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (Copy, Nearest)
 
-    def measure(self, model: nn.Module, batch: Pairs, *, thorough: bool) -> TextTally:
-        return self.tally(batch.examples, self.written(model, batch, thorough=thorough))
+    def measure(self, model: nn.Module, batch: Seq2SeqBatch, *, thorough: bool) -> TextTally:
+        return self.tally(batch.examples, self.texts(model, batch, thorough=thorough))
 
-    def tally(self, examples: Sequence[Pair], answers: Sequence[Any]) -> TextTally:
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> TextTally:
         """The tally of texts."""
         references = [example.row.cells["target"] for example in examples]
         return TextTally.of(self.config.bleu_tokenize, [*answers], references)

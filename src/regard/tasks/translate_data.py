@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from pydantic import Field
-
 from regard.check.finding import Finding, Severity, about
 from regard.check.rows import Splits, absurdly_long, duplicated, empty, shared
 from regard.fields.text import Text
@@ -16,15 +14,10 @@ from regard.init.match import Fit
 from regard.init.plan import Plan, script
 from regard.init.seq2seq import bleu, limit, max_length, pace, transformer
 from regard.init.settings import Setting, tokenizer
-from regard.tasks.prediction import Written
 from regard.tasks.task_data import TaskData
 
 ASKEW, ASKEW_LENGTH = 5, 30
 """Times the usual ratio of source and target, and characters at least, from which a pair looks misaligned."""
-
-
-class Translation(Written):
-    others: list["Translation"] = Field([], description="the rest of the n best")
 
 
 def _pick(role: str, rest: Table) -> Picked:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention import Trace, tapped
 from regard.layers.cpu.fused_step import FIRST_POSITIONS
+from regard.layers.inputs import tokens
 from regard.linear import Linear
 from regard.models import Transformer, TransformerConfig, Widths
 
@@ -28,7 +29,7 @@ def steps(model: Transformer, *, fused_step: bool, lengths: tuple[int, ...], n: 
     """Logits of each step of beams that are shuffled on the way and lose a source."""
     generator = torch.Generator().manual_seed(1)
     source_BK = torch.randint(4, 31, (len(lengths), max(lengths)), generator=generator)
-    state = model.start(source_BK, torch.tensor(lengths))
+    state = model.start(tokens(source_BK, torch.tensor(lengths)))
     if not fused_step:
         state = replace(state, fused_step=None)
     sources = torch.arange(len(lengths))
@@ -60,7 +61,7 @@ KINDS = [
 def test_the_same_numbers_as_the_modules(kind: dict[str, Any], lengths: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     model = translator(**kind)
-    assert model.start(torch.tensor([[5]]), torch.tensor([1])).fused_step is not None
+    assert model.start(tokens(torch.tensor([[5]]), torch.tensor([1]))).fused_step is not None
     for ours, theirs in zip(
         steps(model, fused_step=True, lengths=lengths),
         steps(model, fused_step=False, lengths=lengths),
@@ -179,4 +180,4 @@ def test_dropout_while_training() -> None:
 
 
 def _start(model: Transformer) -> Any:
-    return model.start(torch.tensor([[5, 6, 7]]), torch.tensor([3]))
+    return model.start(tokens(torch.tensor([[5, 6, 7]]), torch.tensor([3])))

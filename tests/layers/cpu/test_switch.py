@@ -37,7 +37,7 @@ def training() -> Tensor:
 @torch.inference_mode()
 def stepping() -> Tensor:
     model, given = translator(), inputs()
-    return model.step(given.target_BT[:, 0], model.start(*given.texts))[0]
+    return model.step(given.target_BT[:, 0], model.start(given.sources))[0]
 
 
 KERNELS: dict[str, tuple[Any, str, Callable[[], Tensor]]] = {
