@@ -79,7 +79,7 @@ def test_the_loss_shown_is_per_token_and_not_smoothed(make: Make) -> None:
     expected = torch.nn.functional.cross_entropy(logits_NV, collated.labels_BT.flatten(), ignore_index=0)
     shown, _, counts, _ = update(training, training.rank_batch(batch), step=1, lr=0.0)
     assert shown == pytest.approx(expected.item(), rel=1e-5)
-    assert counts == {"tokens": sum(len(training.train[i].target) - 1 for i in batch)}
+    assert counts == {"tokens": sum(len(training.train[i].arrays["target"]) - 1 for i in batch)}
 
 
 def test_gradients_are_clipped_to_the_norm_and_the_rate_is_used(make: Make) -> None:
