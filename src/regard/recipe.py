@@ -15,6 +15,7 @@ from regard.config import Choice, Config, Fault, said
 from regard.data.splits import Borders, HoldOut
 from regard.errors import RecipeError, did_you_mean, shown
 from regard.fields import FIELDS
+from regard.files.catalogue import DESCRIBED
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
 from regard.files.read import first_cells
@@ -47,8 +48,11 @@ class DataConfig(Config):
         description="without it, part of the training data is held out: each 20th row, of plain text the end",
     )
     test: tuple[str, ...] | None = None
-    titles: str | None = Field(None, description="what items are called: a file of item, title and category")
     columns: dict[str, Column] = Field({}, description="role → column name, or number counted from 1")
+    titles: str | None = Field(None, description="what items are called: a file of item, title and category")
+    title_columns: dict[str, Column] = Field(
+        {}, description="the columns of that file: item, title and category → name, or number"
+    )
     encoding: str = "utf-8"
 
     @model_validator(mode="before")
@@ -132,11 +136,13 @@ class Recipe(Config):
         self._layers_fit()
         self._can_copy()
         self._objective_fits()
-        roles = self.task.roles
-        titled = () if self.data.titles is None else ("title", "category")
-        for role in self.data.columns:
-            if role not in (*roles, *titled):
-                raise ValueError(f"data.columns.{role}: unknown{did_you_mean(role, roles)}")
+        for name, columns, roles in (
+            ("columns", self.data.columns, self.task.roles),
+            ("title_columns", self.data.title_columns, DESCRIBED),
+        ):
+            for role in columns:
+                if role not in roles:
+                    raise ValueError(f"data.{name}.{role}: unknown{did_you_mean(role, roles)}")
         return self
 
     def _encoder_fits(self) -> None:

@@ -413,3 +413,84 @@ def test_unknown_task_and_roles() -> None:
         DataError, match=r"^no task has columns for source and label: translate has source and target"
     ):
         detect([file], columns={"source": 1, "label": 2})
+
+
+# Recommendation.
+
+
+def interactions(between: str, header: str = "", suffix: str = "csv") -> str:
+    rows = [
+        between.join([f"{n % 23}", f"{1000 + n * 7 % 31}", f"{1 + n % 5}", f"{1_700_000_000 + 60 * n}"])
+        for n in range(300)
+    ]
+    name = f"ratings.{suffix}"
+    Path(name).write_text("\n".join([header, *rows] if header else rows) + "\n", "utf-8")
+    return name
+
+
+def film_titles(name: str, header: str, between: str) -> str:
+    rows = [between.join([f"{1000 + n}", f"The film number {n} (1999)", "Drama"]) for n in range(40)]
+    Path(name).write_text("\n".join([header, *rows] if header else rows) + "\n", "utf-8")
+    return name
+
+
+@pytest.mark.parametrize(
+    ("between", "header", "suffix"),
+    [
+        (",", "userId,movieId,rating,timestamp", "csv"),
+        (",", "visitor_id,sku,stars,created_at", "csv"),
+        ("\t", "", "tsv"),
+        ("::", "", "dat"),
+    ],
+)
+def test_who_chose_what_is_recommendation(between: str, header: str, suffix: str) -> None:
+    guess = detect([interactions(between, header, suffix)])
+    named: list[Column] = [*header.split(",")] if header else [1, 2, 3, 4]
+    assert guess.task == "recommend"
+    assert [guess.columns[role] for role in ("user", "item", "rating", "time")] == named
+    assert guess.suggestions["items"].settings == {}
+    assert guess.titles is None
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "between", "columns"),
+    [
+        ("movies.csv", "movieId,title,genres", ",", {}),
+        ("movies.csv", "id,title,genres", ",", {"item": "id"}),
+        ("movies.dat", "", "::", {}),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_what_items_are_called(
+    name: str, header: str, between: str, columns: dict[str, Column], first: bool
+) -> None:
+    files = [film_titles(name, header, between), interactions("\t", suffix="tsv")]
+    guess = detect(files if first else files[::-1])
+    assert (guess.task, guess.train) == ("recommend", ("ratings.tsv",))
+    assert guess.titles is not None
+    assert (guess.titles.file, dict(guess.titles.columns)) == (name, columns)
+
+
+def test_two_tables_of_interactions_are_no_titles() -> None:
+    guess = detect([interactions(","), interactions("\t", suffix="tsv")])
+    assert guess.titles is None
+    assert guess.train == ("ratings.csv", "ratings.tsv")
+
+
+@pytest.mark.parametrize("users", [True, False])
+def test_lines_of_numbers_are_histories(users: bool) -> None:
+    rows = [f"{n if users else n % 3} " + " ".join(str(n * k % 11) for k in range(2, 9)) for n in range(40)]
+    Path("seq.txt").write_text("\n".join(rows) + "\n", "utf-8")
+    guess = detect(["seq.txt"])
+    assert guess.task == "recommend"
+    assert guess.suggestions["items"].settings.get("lines", "user items") == (
+        "user items" if users else "items"
+    )
+
+
+def test_what_the_core_leaves_is_the_reason_for_it() -> None:
+    rows = [f"{n % 23},{n * 7 % 31},{1_700_000_000 + n}" for n in range(400)] + ["lonely,rare,1700000000"]
+    Path("ratings.csv").write_text("\n".join(["user,item,time", *rows]) + "\n", "utf-8")
+    suggestion = detect(["ratings.csv"]).suggestions["items"]
+    assert suggestion.settings == {"min_user": 5, "min_item": 5}
+    assert suggestion.reasons["min_user"] == ("the 5-core keeps 400 of 401 interactions, of 23 of 24 users")

@@ -266,6 +266,7 @@ RECIPE: dict[str, Any] = {
         ),
         ({"task": {"kind": "recommend", "max_length": 300}}, "max_positions leaves room for 255"),
         ({"data": {"train": "a.csv", "columns": {"title": "name"}}}, "data.columns.title: unknown"),
+        ({"data": {"train": "a.csv", "title_columns": {"user": 1}}}, "data.title_columns.user: unknown"),
         ({"fields": {"items": {"min_users": 3}}}, "fields.items.min_users: unknown; did you mean min_user"),
         ({"task": {"kind": "recommend", "loss": {"kind": "bpr"}}}, "task.loss.kind: unknown 'bpr'"),
         ({"model": {"kind": "gpt"}}, "cannot use model 'gpt'; use sasrec or bert4rec or gru4rec"),

@@ -184,12 +184,23 @@ class Trained:
 
         A run knows its columns and its encoding; a model folder takes columns by their names.
         """
-        task = self._with_settings(decode)
         files = [str(paths)] if isinstance(paths, str | Path) else list(map(str, paths))
         data = self.data if files else None
-        roles, encoding = laid_out(data, next(iter(files), ""), task.roles, columns, encoding)
+        roles, encoding = laid_out(data, next(iter(files), ""), self.task.roles, columns, encoding)
         rows = task_rows(self.task_config, files, roles, encoding=encoding)
-        examples = scored(task, rows, ", ".join(files))
+        return self.score(rows, ", ".join(files), tick=tick, **decode)
+
+    def score(
+        self,
+        rows: Iterable[Row],
+        name: str,
+        *,
+        tick: Callable[[int], None] = lambda done: None,
+        **decode: Any,
+    ) -> Evaluation:
+        """Scores on rows; `name` is what errors call them."""
+        task = self._with_settings(decode)
+        examples = scored(task, rows, name)
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally, examples)
 

@@ -13,12 +13,13 @@ from regard.check.cost import Estimate, measured, too_big
 from regard.check.finding import Finding, Place
 from regard.check.pieces import Histogram
 from regard.check.reading import read_all
+from regard.data.layout import scored
 from regard.data.splits import HELD_OUT
 from regard.errors import DataError
 from regard.files.row import Row
 from regard.interop.pretrained import load_pretrained, resolve
 from regard.recipe import Recipe
-from regard.runs.corpus import CHOOSE, fitted
+from regard.runs.corpus import CHOOSE, Corpus, fitted
 from regard.runs.prepare import assemble, least_memory, pick_device
 from regard.tasks import TASKS, AnyTask
 from regard.training.config import TrainConfig
@@ -94,7 +95,12 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     )
     usable = [row for row in splits["train"] if data.usable(row)]
     try:
-        task = fitted(recipe, usable, None if pretrained is None else pretrained.tokenizer)
+        corpus = Corpus(recipe, base)
+        vocabulary = None if pretrained is None else pretrained.tokenizer
+        task = fitted(recipe, usable, vocabulary, corpus.described())
+        if all(finding.severity != "error" for finding in findings):
+            asked = {split: scored(task, rows, split) for split, rows in splits.items() if split != "train"}
+            findings += [Finding("note", "read", sentence) for sentence in corpus.notes(task, asked)]
         cut = pieces.cut(data, task, splits)
         findings += pieces.examine(cut, data, recipe.task, None if pretrained is None else pretrained.folder)
         for split, rows in splits.items():
@@ -118,6 +124,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
 def _unit(recipe: Recipe) -> str:
     document = recipe.task.document
+    if recipe.task.grouping is not None:
+        return "histories"
     return "rows" if document is None else READ[document]
 
 

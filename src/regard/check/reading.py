@@ -67,7 +67,7 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
         files: tuple[str, ...] | None = getattr(recipe.data, split)
         if files is None:
             continue
-        rows[split], total = _read(recipe, files, base, faults)
+        rows[split], total = _read(recipe, split, files, base, faults)
         shares[split] = len(rows[split]) / total if total else 1.0
         if shares[split] < 1:
             drawn = f"of {total:,} rows {len(rows[split]):,} were drawn at random; counts are of those"
@@ -83,7 +83,9 @@ def read_all(recipe: Recipe, base: Path) -> tuple[dict[str, list[Row]], dict[str
     return rows, shares, faults.findings() + notes
 
 
-def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) -> tuple[list[Row], int]:
+def _read(
+    recipe: Recipe, split: str, files: tuple[str, ...], base: Path, faults: Faults
+) -> tuple[list[Row], int]:
     """Usable rows, and how many there are."""
     missing = 0
     for file in files:
@@ -107,6 +109,7 @@ def _read(recipe: Recipe, files: tuple[str, ...], base: Path, faults: Faults) ->
                 encoding=recipe.data.encoding,
                 base=base,
                 refuse=faults.note,
+                learnt=split == "train",
             ):
                 total += 1
                 yield row

@@ -13,9 +13,12 @@ from regard.cli.compare import SURE, compare, refuse_strangers, told
 from regard.errors import DataError, RunError
 from regard.text.plain import printable
 
+HELD_OUT = "test, held out of the training data"
+
 if TYPE_CHECKING:
     from regard import Evaluation, Trained
     from regard.baselines.standing import Standing
+    from regard.files.row import Row
 
 
 def evaluate(
@@ -45,11 +48,15 @@ def evaluate(
     if rival is not None:
         models[str(rival)] = regard.load(rival)
         refuse_strangers(models)
-    files = files or _test_files(run, models[str(run)])
+    held_out = None if files else _held_out(run)
+    files = files or ([HELD_OUT] if held_out is not None else _test_files(run, models[str(run)]))
     found = {}
     for name, trained in models.items():
         with console.progress(f"scoring {name}", None) as tick:
-            found[name] = trained.evaluate(files, columns(where), tick=tick, **search)
+            if held_out is None:
+                found[name] = trained.evaluate(files, columns(where), tick=tick, **search)
+            else:
+                found[name] = trained.score(held_out, HELD_OUT, tick=tick, **search)
     if rival is not None:
         compare(files, found, as_json=json)
         return
@@ -128,6 +135,17 @@ def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:
         cells = (f"{scores[name]:,.0f}" if name == "n" else f"{scores[name]:.2f}" for name in names)
         table.add_row(Text(printable(kind)), *cells)
     return table
+
+
+def _held_out(run: Path) -> "list[Row] | None":
+    """The rows of the training data that are held out for the test, where the task says which."""
+    from regard.recipe import Recipe
+    from regard.runs.corpus import Corpus
+
+    if not (run / "recipe.json").is_file():
+        return None
+    rows = Corpus(Recipe.read(run / "recipe.json"), Path()).held_out_test()
+    return None if rows is None else list(rows)
 
 
 def _test_files(run: Path, trained: "Trained") -> list[str]:

@@ -7,6 +7,9 @@ from typing import NamedTuple
 from regard.files.columns import Column
 from regard.files.read import OptionalText, read_rows
 
+DESCRIBED = ("item", "title", "category")
+"""The roles of the columns, and their order where they have no names."""
+
 
 class Described(NamedTuple):
     title: str
@@ -21,7 +24,7 @@ def catalogue(
     base: Path | None = None,
 ) -> dict[str, Described]:
     """Item → its title and category; of an item that comes twice the first."""
-    roles = {role: (columns or {}).get(role) for role in ("item", "title", "category")}
+    roles = {role: (columns or {}).get(role) for role in DESCRIBED}
     rows = read_rows([path], roles, fields={"category": OptionalText()}, encoding=encoding, base=base)
     found: dict[str, Described] = {}
     for row in rows:

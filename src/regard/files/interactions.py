@@ -8,9 +8,9 @@ and item. What is left out on the way (low ratings, repeats, the rare) is counte
 import math
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,11 @@ class Grouping:
     """Which interactions of a user with the same item count."""
     lines: Literal["user items", "items"] = "user items"
     """What a line of plain text holds."""
+
+    @property
+    def whole(self) -> Self:
+        """The same for what is scored or asked about: nobody is left out for having too few."""
+        return replace(self, min_user=1, min_item=1)
 
 
 class Interaction(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, Self
 from regard.fields.label import Label
 from regard.fields.text import Text
 from regard.files.columns import Column
+from regard.files.formats import file_format
 
 Columns = Mapping[Column, Sequence[str]]
 """Column → values of a sample of rows, where all of them are strings."""
@@ -43,7 +44,8 @@ class Table:
 
     def called(self, column: Column | None) -> str:
         """What a user calls a column: plain text files are the columns of one table."""
-        return self.files[int(column or 1) - 1] if len(self.files) > 1 else f"column {column}"
+        are_columns = len(self.files) > 1 and file_format(self.files[0]) == "text"
+        return self.files[int(column or 1) - 1] if are_columns else f"column {column}"
 
 
 def labels(columns: Columns) -> list[Column]:

@@ -8,14 +8,14 @@ written. Whatever the user says is not guessed.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
+from pathlib import Path
 from statistics import fmean, mode, quantiles
 from typing import Any, TypeVar
 
 from regard.errors import DataError, did_you_mean
-from regard.fields import FIELDS
-from regard.fields.field import Suggestion
 from regard.fields.label import USUAL_LENGTH, Label
 from regard.files.columns import Column, named_like
 from regard.files.formats import aligned_cells, file_format
@@ -27,6 +27,7 @@ from regard.init.columns import Table
 from regard.init.files import splits
 from regard.init.guess import Guess
 from regard.init.match import Given, Match, Missing
+from regard.init.titles import Titles, titles_among
 from regard.tasks import TASKS, Task
 from regard.tasks.task import TaskSettings
 
@@ -39,6 +40,10 @@ LANGUAGES = re.compile(
 CLOSE = 0.05
 """Scores that differ by less are as good."""
 MAX_SAMPLE = 4000
+TABLES = {"csv", "tsv", "dat", "jsonl", "parquet"}
+MOST_TITLED = 1_000_000
+MOST_BESIDE = 10
+"""Files among which one of titles is looked for."""
 MOST_COLUMNS = 100
 """Looked at, beside those with names that are known: no two columns of thousands are compared."""
 NAME = re.compile("[a-z_][a-z0-9_]{1,29}")
@@ -58,7 +63,10 @@ def detect(
 
     Raises DataError, with the way to say it explicitly, where it cannot be known.
     """
-    by_split, reasons = splits(files)
+    titles = _titles(files, task, encoding)
+    by_split, reasons = splits([file for file in files if titles is None or file != titles.file])
+    if titles is not None:
+        reasons.append(titles.reason)
     train, given = by_split["train"], dict(columns or {})
     kind, match = _recognised(train, task, given, encoding)
     settings = kind.settings.model_validate(
@@ -82,7 +90,7 @@ def detect(
         raise DataError(f"{', '.join(train)}: holds nothing but blank lines; give files with text")
     n_held, unit = (n_rows, "") if kind.data.amount is None else kind.data.amount(rows)
     why = f": {match.reason}" if match.reason else ""
-    return Guess(
+    guess = Guess(
         task=kind.kind,
         train=train,
         valid=by_split["valid"] or None,
@@ -95,22 +103,34 @@ def detect(
             for role in kind.data.texts
             if role not in match.fields and role in match.roles
         },
-        reasons=(*reasons, f"The task is {kind.kind}{why}.", *match.reasons),
+        reasons=(
+            *reasons,
+            f"The task is {kind.kind}{why}.",
+            *match.reasons,
+        ),
         reason=match.reason,
         encoding=encoding,
         kinds=dict(match.fields),
-        suggestions={
-            role: suggested(one, [row.cells[role] for row in rows], match.settings.get(role, {}))
-            for role, one in match.fields.items()
-        },
         unit=unit,
+        titles=titles,
     )
+    return replace(guess, suggestions=kind.data.suggestions(guess, match.settings))
 
 
-def suggested(kind: str, cells: Sequence[Any], decided: Mapping[str, Any]) -> Suggestion:
-    """What a field says of its settings, beside those that the columns decide."""
-    found = FIELDS[kind].suggest(cells)
-    return found._replace(settings={**decided, **found.settings})
+def _titles(files: Sequence[str], task: str | None, encoding: str) -> Titles | None:
+    """The file that says what items are called, if the others are of interactions with them."""
+    if task not in (None, "recommend") or not 1 < len(files) <= MOST_BESIDE:
+        return None
+    if any(Path(file).is_dir() or file_format(file) not in TABLES for file in files):
+        return None
+
+    def cells_of(file: str) -> set[str]:
+        records = (record for path in expand(file) for record in _read(path, Reading({}, encoding=encoding)))
+        return {str(cell) for record in islice(records, MOST_TITLED) for cell in record.values()}
+
+    with suppress(DataError):  # what is wrong with files is told when they are read for what they are
+        return titles_among({file: _table((file,), encoding, named=False) for file in files}, cells_of)
+    return None
 
 
 def sample_rows(

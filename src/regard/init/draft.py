@@ -12,6 +12,7 @@ from regard.files.row import text_of
 from regard.init.guess import Guess
 from regard.init.plan import Plan, script
 from regard.init.settings import Pace, Setting
+from regard.init.titles import Titles
 from regard.init.toml import toml
 from regard.recipe import Recipe
 from regard.tasks import TASKS
@@ -115,8 +116,14 @@ def _data(guess: Guess) -> list[Setting]:
         *([Setting("valid", list(guess.valid), "decides which checkpoint is kept")] if guess.valid else []),
         *([Setting("test", list(guess.test), "scored once, at the end")] if guess.test else []),
         *([Setting("columns", columns, "by name, or by number from 1")] if columns else []),
+        *(_titles(guess.titles) if guess.titles else []),
         Setting("encoding", guess.encoding),
     ]
+
+
+def _titles(titles: Titles) -> list[Setting]:
+    columns = [Setting("title_columns", dict(titles.columns))] if titles.columns else []
+    return [Setting("titles", titles.file, "what items are called"), *columns]
 
 
 def _missing(guess: Guess, held_out: str, tested: str) -> dict[str, str]:

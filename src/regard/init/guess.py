@@ -6,6 +6,7 @@ from regard.fields.field import Suggestion
 from regard.files.columns import Column
 from regard.files.formats import file_format
 from regard.files.row import Row
+from regard.init.titles import Titles
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Guess:
     """What the fields of these say."""
     unit: str = ""
     """What `n_rows` counts, where it is not the rows of the files."""
+    titles: Titles | None = None
+    """Where it says what items are called."""
 
     @property
     def counted(self) -> str:

@@ -52,6 +52,7 @@ class Corpus:
             self.recipe.columns(),
             encoding=data.encoding,
             base=self.base,
+            learnt=split == "train",
         )
 
     @cached_property
@@ -75,7 +76,7 @@ class Corpus:
         data = self.recipe.data
         if data.titles is None:
             return {}
-        return catalogue(data.titles, data.columns, encoding=data.encoding, base=self.base)
+        return catalogue(data.titles, data.title_columns, encoding=data.encoding, base=self.base)
 
     def scored(self, task: AnyTask) -> dict[str, Sequence[Any]]:
         """The examples of the splits that are scored, not trained on."""
@@ -83,11 +84,18 @@ class Corpus:
         found = {
             split: scored(task, self.rows(split), ", ".join(files)) for split, files in given.items() if files
         }
-        hold_out = self.recipe.hold_out
-        if isinstance(hold_out, HoldsOutTest) and not (given["valid"] or given["test"]):
-            rows = hold_out.test(self.border, self.rows("train"))
+        if (rows := self.held_out_test()) is not None:
             found["test"] = scored(task, rows, ", ".join(self.recipe.data.train))
         return found
+
+    def held_out_test(self) -> Iterator[Row] | None:
+        """The rows to test with that are held out of the training data, where none are given and the task
+        says what of them is.
+        """
+        hold_out, data = self.recipe.hold_out, self.recipe.data
+        if data.valid or data.test or not isinstance(hold_out, HoldsOutTest):
+            return None
+        return hold_out.test(self.border, self.rows("train"))
 
     def notes(self, task: AnyTask, scored: Mapping[str, Sequence[Any]]) -> list[str]:
         """What reading the training data left out, and what is worth knowing about what will be scored."""

@@ -70,9 +70,13 @@ def task_rows(
     encoding: str = "utf-8",
     base: Path | None = None,
     refuse: Refuse = refuse_at_once,
+    learnt: bool = False,
 ) -> Iterator[Row]:
-    """Yields the rows of files, read as this task reads them."""
-    task = TASKS[config.kind]
+    """Yields the rows of files, read as this task reads them.
+
+    Only of files that are learnt from are histories with too few interactions left out.
+    """
+    task, grouping = TASKS[config.kind], config.grouping
     records = read_rows(
         paths,
         columns,
@@ -80,7 +84,7 @@ def task_rows(
         encoding=encoding,
         base=base,
         documents=config.document,
-        grouping=config.grouping,
+        grouping=grouping if learnt or grouping is None else grouping.whole,
         measured=config.measured,
         refuse=refuse,
     )

@@ -7,6 +7,7 @@ fills in (BERT4Rec) learns what is hidden at random places, and is asked with a 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -24,7 +25,7 @@ from regard.data.histories import WindowedHistories
 from regard.data.last_items import AtTime, LastOf
 from regard.data.splits import HoldOut
 from regard.decode import in_order
-from regard.errors import RecipeError, quoted
+from regard.errors import DataError, RecipeError, quoted
 from regard.fields.axis import Axis
 from regard.fields.field import Coded
 from regard.fields.field import Field as AnyField
@@ -252,6 +253,12 @@ class Recommend(Task):
         described: Mapping[str, Described] | None = None,
     ) -> Self:
         items = Items().fit(row.cells["items"] for row in rows)
+        if described and not described.keys() & set(items.names):
+            ours, theirs = (", ".join(map(quoted, islice(some, 3))) for some in (items.names, described))
+            raise DataError(
+                f"data.titles: names none of the {len(items.names):,} items ({ours} …), but {theirs} …; "
+                "give the right column with data.title_columns.item"
+            )
         return cls(config, replace(items, described=described or {}))
 
     def save(self, folder: Path) -> None:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from regard.check.finding import Finding, Severity
 from regard.check.rows import Splits
+from regard.fields import FIELDS
+from regard.fields.field import Suggestion
 from regard.files.columns import Column
 from regard.files.row import Row, text_of
 from regard.init.columns import Picked, Table
@@ -110,6 +112,19 @@ class TaskData:
     def is_one_text(self) -> bool:
         """Whether a row is nothing but a text, so that files of plain text follow one another."""
         return len(self.roles) == 1
+
+    def suggestions(
+        self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Suggestion]:
+        """What a first recipe says about the inputs that are no texts, beside what their columns decide."""
+        found = {
+            role: FIELDS[kind].suggest([row.cells[role] for row in guess.sample])
+            for role, kind in guess.kinds.items()
+        }
+        return {
+            role: one._replace(settings={**decided.get(role, {}), **one.settings})
+            for role, one in found.items()
+        }
 
     def recognise(self, table: Table, given: Given) -> Match | Missing:
         """What a table is, if it is for this task."""
