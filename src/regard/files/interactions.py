@@ -98,7 +98,9 @@ class Effect:
                 f"min_user {grouping.min_user} and min_item {grouping.min_item} leave out {self.n_rare:,}"
             )
         if self.n_kept < self.n_read:
-            said.append(f"kept: {self.n_kept:,} of {self.n_users:,} users, {self.n_items:,} items")
+            said.append(
+                f"kept: {self.n_kept:,} interactions of {self.n_users:,} users, {self.n_items:,} items"
+            )
         if grouping.session_gap is not None:
             said.append(f"session_gap {grouping.session_gap:g} minutes makes {self.n_histories:,} histories")
         return said

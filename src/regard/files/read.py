@@ -215,8 +215,14 @@ def histories(
     chosen = tuple((role, columns.get(role)) for role in INTERACTION)
     if refuse is not refuse_at_once:
         return _grouped(files, chosen, grouping, encoding, base, refuse)
-    stamps = tuple(resolve(file, base).stat()[6:9] for file in files)
+    stamps = tuple(_stamp(resolve(file, base)) for file in files)
     return _grouped_once(files, stamps, chosen, grouping, encoding, base)
+
+
+def _stamp(path: Path) -> tuple[Path, int, int]:
+    """What is another one for another file, or for another content."""
+    known = path.stat()
+    return path.absolute(), known.st_size, known.st_mtime_ns
 
 
 @lru_cache(4)

@@ -77,9 +77,7 @@ class InteractionData(TaskData):
         score, reason = self.fit(table, roles)
         return Match(roles, n_known + score if score >= 0 else score, reason, tuple(reasons), fields)
 
-    def suggestions(
-        self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, Suggestion]:
+    def suggestions(self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]) -> dict[str, Suggestion]:
         """How histories are made, by what each way leaves of the files."""
         settings: dict[str, Any] = {}
         reasons: dict[str, str] = {}

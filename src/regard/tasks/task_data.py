@@ -113,9 +113,7 @@ class TaskData:
         """Whether a row is nothing but a text, so that files of plain text follow one another."""
         return len(self.roles) == 1
 
-    def suggestions(
-        self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, Suggestion]:
+    def suggestions(self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]) -> dict[str, Suggestion]:
         """What a first recipe says about the inputs that are no texts, beside what their columns decide."""
         found = {
             role: FIELDS[kind].suggest([row.cells[role] for row in guess.sample])
