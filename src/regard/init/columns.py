@@ -15,6 +15,8 @@ Columns = Mapping[Column, Sequence[str]]
 """Column → values of a sample of rows, where all of them are strings."""
 Picked = tuple[Column | None, str]
 """The column of a role and why; without a column, why it cannot be told, if there is anything to say."""
+LONGEST_ID = 64
+"""Characters of the name of a thing."""
 
 
 @dataclass(frozen=True)

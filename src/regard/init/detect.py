@@ -25,9 +25,9 @@ from regard.files.read import READERS, Reading, Record, read_rows, reader
 from regard.files.row import Row, text_of
 from regard.init.columns import Table
 from regard.init.files import splits
-from regard.init.guess import Guess
+from regard.init.guess import Guess, Titles
 from regard.init.match import Given, Match, Missing
-from regard.init.titles import Titles, titles_among
+from regard.init.titles import titles_among
 from regard.tasks import TASKS, Task
 from regard.tasks.task import TaskSettings
 

@@ -9,10 +9,9 @@ from rich.cells import cell_len
 
 from regard.config import Config
 from regard.files.row import text_of
-from regard.init.guess import Guess
+from regard.init.guess import Guess, Titles
 from regard.init.plan import Plan, script
 from regard.init.settings import Pace, Setting
-from regard.init.titles import Titles
 from regard.init.toml import toml
 from regard.recipe import Recipe
 from regard.tasks import TASKS

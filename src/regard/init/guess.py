@@ -1,12 +1,22 @@
 """What `regard init` has found out about somebody's files."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from regard.fields.field import Suggestion
 from regard.files.columns import Column
 from regard.files.formats import file_format
 from regard.files.row import Row
-from regard.init.titles import Titles
+
+
+class Titles(NamedTuple):
+    """The file that says what items are called."""
+
+    file: str
+    columns: Mapping[str, Column]
+    """Those that their names, or their places, do not tell."""
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,17 @@
 """Which of several files says what the items of the others are called."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from regard.fields.text import Text
 from regard.files.columns import Column, named_like
-from regard.init.columns import Table
+from regard.init.columns import LONGEST_ID, Table
+from regard.init.guess import Titles
 
 SHARED = 0.5
 """Share of the sampled values of a column that have titles, if they are items."""
 
-LONGEST_ID = 64
 FEW = 10
 """Different values that a column of items has at least: ratings may be equal to ids."""
-
-
-class Titles(NamedTuple):
-    file: str
-    columns: Mapping[str, Column]
-    """Those that their names, or their places, do not tell."""
-    reason: str
 
 
 def titles_among(tables: Mapping[str, Table], cells_of: Callable[[str], set[str]]) -> Titles | None:

@@ -21,12 +21,11 @@ from regard.files.interactions import Grouping, Histories
 from regard.files.read import INTERACTION, histories
 from regard.files.row import Row
 from regard.files.stamps import is_date
-from regard.init.columns import Picked, Table
+from regard.init.columns import LONGEST_ID, Picked, Table
 from regard.init.guess import Guess
 from regard.init.match import NOT, Fit, Given, Match, Missing
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting
-from regard.init.titles import LONGEST_ID
 from regard.tasks.task_data import TaskData
 
 NAMED, LIKELY, SEQUENCES = 0.95, 0.6, 0.7
