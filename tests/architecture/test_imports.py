@@ -1,11 +1,13 @@
 """Who may know whom. An arrow not in this table is a decision somebody has to take, not an accident."""
 
 import ast
+import re
 import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,13 @@ MAY_IMPORT = {
     "__main__": "cli",
 }
 ONLY_TORCH = {"linear", "attention"}
+PACKAGES = {
+    "PIL": "pillow",
+    "sklearn": "scikit_learn",
+    "pycrfsuite": "python_crfsuite",
+    "pydantic_core": "pydantic",
+}
+"""Libraries whose package has another name."""
 ALWAYS_INSTALLED = {
     requirement.split(">=")[0]
     for requirement in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
@@ -143,6 +152,24 @@ def test_an_optional_library_is_imported_in_one_file_only() -> None:
         for library in libraries(path.read_text("utf-8")) - ALWAYS_INSTALLED:
             users[library].append(str(path.relative_to(SOURCE)))
     assert {library: files for library, files in users.items() if len(files) > 1} == {}
+
+
+def test_every_library_that_is_imported_is_required() -> None:
+    """Also where another requirement brings it along, which may stop doing so, or bring an old one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    required = {
+        re.split("[<>=]", requirement)[0].lower().replace("-", "_")
+        for requirement in [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    }
+    used = set().union(*(libraries(path.read_text("utf-8")) for path in FILES))
+    assert {PACKAGES.get(library, library) for library in used} - required == set()
+
+
+def test_the_server_takes_no_library_with_a_known_hole() -> None:
+    """starlette before 0.49.1: CVE-2025-62727; h11 before 0.16: CVE-2025-43859."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for extra in ("serve", "dev"):
+        assert {"starlette>=0.49.1", "h11>=0.16"} <= set(extras[extra])
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,11 @@ def test_other_addresses_need_a_key_and_a_name(models: list[Path], tmp_path: Pat
     assert "--host 192.0.2.7: others" in refusal(run, "--host", "192.0.2.7")
     key.write_text("short")
     assert "a key has at least 16" in refusal(run, "--key-file", str(key))
+    key.chmod(0o646)
+    assert f"everybody may write this key; let only yourself: chmod 600 {key}" in refusal(
+        run, "--key-file", str(key)
+    )
+    key.chmod(0o600)
     assert "REGARD_KEY: a key has at least 16" in refusal(run, environment={"REGARD_KEY": "käse" * 9})
     key.write_text("long enough for a key")
     named = ("--host", "0.0.0.0", "--key-file", str(key))

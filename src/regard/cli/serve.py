@@ -1,4 +1,5 @@
 import os
+import stat
 from pathlib import Path
 from typing import Annotated
 
@@ -86,6 +87,8 @@ def _key(file: Path | None) -> str | None:
     if file is None:
         where, key = KEY_VARIABLE, os.environ.pop(KEY_VARIABLE, None)
     else:
+        if file.is_file() and file.stat().st_mode & stat.S_IWOTH:
+            raise ServeError(f"{file}: everybody may write this key; let only yourself: chmod 600 {file}")
         where, key = str(file), file.read_text("utf-8", "replace").strip()
     if key is not None and (len(key) < SHORTEST_KEY or not key.isascii() or not key.isprintable()):
         raise ServeError(
