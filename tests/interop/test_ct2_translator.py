@@ -1,8 +1,10 @@
 """CTranslate2 as the engine: the same answers, what it cannot do, and who says so."""
 
 import tempfile
+from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import pytest
 import torch
 from torch import Tensor
@@ -10,8 +12,9 @@ from torch import Tensor
 from regard.api.trained import Trained
 from regard.decode import DecodeConfig
 from regard.errors import RecipeError, RunError
+from regard.interop import ct2
 from regard.interop.ct2_translator import EngineChoice
-from regard.text.tokenizer import BOS, PAD, UNK
+from regard.text.tokenizer import BOS, EOS, PAD, UNK
 from tiny import classifier, rnn, transformer, untrained
 
 CPU = torch.device("cpu")
@@ -101,6 +104,27 @@ def test_a_text_as_long_as_may_be_is_answered_too() -> None:
     own = untrained(transformer())
     longest = "fog " * 199
     assert len(with_ct2(own).predict(longest, beam=2).ids) < 200
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "none"])
+def test_a_folder_answers_beyond_the_length_of_the_training(tmp_path: Path, position: str) -> None:
+    """As CTranslate2 does by itself, which knows no max_length: as if the model went on."""
+    own = untrained(transformer(position=position), max_length=16)
+    names = own.task.target.names
+    ct2.write(own.task, own.model, own.model_config, tmp_path)
+    engine = ctranslate2.Translator(str(tmp_path), inter_threads=1, intra_threads=1)
+    ids = torch.randint(4, len(names), (101,), generator=torch.Generator().manual_seed(2))
+    source = own.task.source.encode("fog lies").ids
+    texts = [own.task.source.names[i] for i in source] + ["</s>"]
+    (answer,) = engine.translate_batch([texts], beam_size=1, min_decoding_length=230)
+    assert len(answer.hypotheses[0]) >= 230
+    (scored,) = engine.score_batch([texts], [[names[i] for i in ids]])
+    target_BT = torch.tensor([[BOS, *ids.tolist()]])
+    logits_BTV = own.model(torch.tensor([[*source, EOS]]), torch.tensor([len(texts)]), target_BT)
+    expected_T = (
+        logits_BTV.flatten(0, -2).log_softmax(-1).gather(1, torch.tensor([[*ids.tolist(), EOS]]).T)[:, 0]
+    )
+    assert scored.log_probs == pytest.approx(expected_T.tolist(), abs=1e-3)
 
 
 @pytest.mark.parametrize("engine", ["builtin", "ct2"])

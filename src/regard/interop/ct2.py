@@ -24,6 +24,10 @@ from regard.tasks.writer import NEVER_WRITTEN
 from regard.text.vocabulary import SPECIALS
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "swiglu": "SWISH"}
+N_POSITIONS = 2048
+"""Positions of a sinusoid that are written, whatever max_length is, which CTranslate2 does not know: it fails
+where a text or an answer has more.
+"""
 SUPPRESSED = [[SPECIALS[i]] for i in NEVER_WRITTEN]
 
 
@@ -40,7 +44,7 @@ def write(
     _fill(spec, {name: tensor.numpy() for name, tensor in weights.items()}, expanded)
     if expanded.position != "rotary":
         is_learned = expanded.position == "learned"
-        n_positions = expanded.max_positions if is_learned else task.config.max_length + 1
+        n_positions = expanded.max_positions if is_learned else max(N_POSITIONS, task.config.max_length + 1)
         for side, stack in (("source", spec.encoder), ("target", spec.decoder)):
             stack.position_encodings.encodings = _positions(weights, expanded, side, n_positions).numpy()
     spec.config.layer_norm_epsilon = expanded.norm_eps
