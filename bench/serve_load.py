@@ -3,6 +3,7 @@
     python bench/serve_load.py [SECTION …] [--scale 1] [--append bench/RESULTS.md]
 
 clients    1,000 at once × 20 requests: each its own answer, or 429; memory before and after
+fairness   8 clients with 64 texts a request, and a ninth with one: its refusals and its waits
 batching   64 clients on a 3+3 model with beam 4, with dynamic batches and one text at a time
 malformed  10,000 requests that are wrong in some way, a good one after every 100
 signals    SIGTERM under load × 50
@@ -134,6 +135,37 @@ def clients(folder: Path, scale: float) -> list[str]:
         f"{sum(statuses.values()) / took:,.0f} requests/s, {statuses[200] / took:,.0f} answers/s; "
         f"p50 {1000 * quantile(waits, 0.5):.0f} ms, p99 {1000 * quantile(waits, 0.99):.0f} ms; "
         f"memory {before:.0f} MB before, {peak:.0f} MB at the end, {after:.0f} MB afterwards.",
+    ]
+
+
+def fairness(folder: Path, scale: float) -> list[str]:
+    seconds, large = max(2, 15 * scale), sentences(64)
+    models = make_models(folder / "models")
+    waits: dict[int, list[float]] = {1: [], 64: []}
+    refused: Counter[int] = Counter()
+
+    async def client(port: int, texts: list[str], end: float) -> None:
+        connection = Client(port)
+        while (began := time.perf_counter()) < end:
+            status, _ = await connection.post("/v1/translate", {"text": texts, "decode": SLOW})
+            if status == 200:
+                waits[len(texts)].append(time.perf_counter() - began)
+            else:
+                refused[len(texts)] += 1
+                await asyncio.sleep(1)  # as Retry-After says
+        connection.close()
+
+    async def all_clients(port: int) -> None:
+        end = time.perf_counter() + seconds
+        await asyncio.gather(*(client(port, large, end) for _ in range(8)), client(port, large[:1], end))
+
+    with served(models[:1], folder / "log") as server:
+        asyncio.run(all_clients(server.port))
+    return [
+        f"8 clients with 64 texts a request, and a ninth with one, for {seconds:.0f} s: the ninth had "
+        f"{len(waits[1])} answers (p50 {1000 * quantile(waits[1], 0.5):.0f} ms, slowest "
+        f"{1000 * quantile(waits[1], 1):.0f} ms) and {refused[1]} refusals; the others "
+        f"{len(waits[64])} answers (p50 {1000 * quantile(waits[64], 0.5):.0f} ms) and {refused[64]} refusals."
     ]
 
 
@@ -379,6 +411,7 @@ def page(folder: Path, scale: float) -> list[str]:
 
 RUN: dict[str, Callable[[Path, float], list[str]]] = {
     "clients": clients,
+    "fairness": fairness,
     "batching": batching,
     "malformed": malformed_requests,
     "signals": signals,

@@ -61,6 +61,86 @@ def test_some_go_alone(alone: dict[str, Any]) -> None:
     assert picked([{"text": "a"}, {"text": "b", **alone}, {"text": "c"}]) == ["a", "c"]
 
 
+async def under_load(n_large: int, addresses: int) -> tuple[int, int, int, int]:
+    """Refusals of small requests, the batches the slowest of them waited, refusals and answers of large ones.
+
+    Clients send 64 texts again and again; another sends one text, and the next when it is answered.
+    """
+    lane = ModelQueue("a", Path("a"), Limits(), Counts(), 1)
+    asking: dict[int, list[Job]] = {}
+    refused, slowest, large_refused, large_answered, sent = 0, 0, 0, 0, 0
+    for batch in range(300):
+        for client in range(n_large + 1):
+            is_small = client == n_large
+            if all(job.answer.done() for job in asking.get(client, [])):
+                large_answered += 64 * (not is_small and client in asking)
+                jobs = [
+                    Job("x" * (5 + client), client="small" if is_small else str(client % addresses))
+                    for _ in range(1 if is_small else 64)
+                ]
+                asking.pop(client, None)
+                try:
+                    lane.submit(jobs)
+                except RequestError:
+                    refused, large_refused = refused + is_small, large_refused + (not is_small)
+                else:
+                    asking[client], sent = jobs, batch if is_small else sent
+        now = chosen(lane.waiting, lane.limits)
+        lane.round = max(lane.round, now[0].round)
+        for job in now:
+            lane.waiting.pop(job)
+            job.answer.set_result({})
+        await asyncio.sleep(0)
+        if all(job.answer.done() for job in asking.get(n_large, [])):
+            slowest = max(slowest, batch - sent)
+    return refused, slowest, large_refused, large_answered
+
+
+@pytest.mark.parametrize("addresses", [1, 8])
+def test_large_requests_starve_no_small_one(addresses: int) -> None:
+    """It waits for two batches at most, and the worker is never idle."""
+    refused, slowest, _, large_answered = run(under_load(8, addresses))
+    assert refused == 0
+    assert slowest <= 2
+    assert large_answered > 0.9 * 300 * 63
+
+
+def test_a_client_has_no_more_than_its_share_while_others_wait() -> None:
+    async def inside() -> None:
+        lane = ModelQueue("a", Path("a"), Limits(queue=100), Counts(), 1)
+        for _ in range(100):
+            lane.submit([Job("x", client="greedy")])
+        lane.waiting = dict.fromkeys(list(lane.waiting)[:60])
+        lane.submit([Job("x", client="other")])
+        with pytest.raises(RequestError, match="busy"):
+            lane.submit([Job("x", client="greedy")])
+        for _ in range(39):
+            lane.submit([Job("x", client="other")])
+        with pytest.raises(RequestError, match="busy"):
+            lane.submit([Job("x", client="third")])
+
+    run(inside())
+
+
+def test_rounds_take_one_text_of_every_request_and_small_requests_first() -> None:
+    async def inside() -> list[str]:
+        lane = ModelQueue("a", Path("a"), Limits(batch_texts=1), Counts(), 1)
+        lane.submit([Job(f"large {number}") for number in range(3)])
+        order = []
+        for arrival in (["early"], [], ["late"], [], [], []):
+            if arrival:
+                lane.submit([Job(text) for text in arrival])
+            (job,) = chosen(lane.waiting, lane.limits)
+            lane.round = max(lane.round, job.round)
+            lane.waiting.pop(job)
+            order.append(job.text)
+            if not lane.waiting:
+                break
+        return order
+
+    assert run(inside()) == ["early", "large 0", "late", "large 1", "large 2"]
+
+
 @pytest.mark.parametrize("is_left", [False, True])
 def test_what_is_answered_takes_no_room_and_what_is_left_does(is_left: bool) -> None:
     """Until the worker, which may be slow to say so, is done."""

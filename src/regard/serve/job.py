@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,8 @@ from regard.files.row import Asked
 from regard.serve.limits import Limits
 
 Purpose = Literal["answer", "follow", "explain"]
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+"""Address of the client whose request is being handled."""
 
 
 @dataclass(eq=False)
@@ -31,6 +34,11 @@ class Job:
     """Of a stream: how the answer begins, whenever more of it is certain; None when there is an answer."""
     number: int = 1
     """Among the texts of its request."""
+    client: str = field(default_factory=CLIENT.get)
+    round: int = 0
+    """When it has its turn: in every round each waiting request has one text."""
+    n_texts: int = 1
+    """Texts of its request."""
     tries: int = 0
     born: float = field(default_factory=time.monotonic)
 
@@ -42,6 +50,11 @@ class Job:
     @property
     def n_characters(self) -> int:
         return n_characters(self.text)
+
+    @property
+    def turn(self) -> tuple[int, int, float]:
+        """The order of fair queueing: by rounds, in each of them the smallest request first."""
+        return self.round, self.n_texts, self.born
 
     @property
     def is_answered(self) -> bool:
@@ -63,8 +76,8 @@ def n_characters(asked: Asked) -> int:
 
 
 def chosen(waiting: Iterable[Job], limits: Limits) -> list[Job]:
-    """The job that has waited longest, and those with the same settings that are nearest to it in length."""
-    first, *others = waiting
+    """The job whose turn it is, and those with the same settings that are nearest to it in length."""
+    first, *others = sorted(waiting, key=lambda job: job.turn)
     alike = sorted(
         filter(first.goes_with, others), key=lambda job: abs(job.n_characters - first.n_characters)
     )

@@ -14,6 +14,7 @@ from typing import Any
 from regard.serve.access import AccessControl, Headers
 from regard.serve.body import Body, Receive, Scope, too_large
 from regard.serve.counts import Counts
+from regard.serve.job import CLIENT
 from regard.serve.limits import Limits
 from regard.serve.request_error import RequestError, stopping
 
@@ -52,6 +53,7 @@ class Middleware:
         if scope["type"] != "http":
             return
         route = scope["path"] if scope["path"] in self.routes else "other"  # no label may be a client's text
+        CLIENT.set((scope.get("client") or ("",))[0])
         response, body, began = _Response(send), Body(receive), time.monotonic()
         try:
             await self._handle(scope, Headers(scope["headers"]), body, response)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class ModelQueue:
         self.waiting: dict[Job, None] = {}
         """Waiting jobs, the oldest first."""
         self.computing: list[Job] = []
+        self.round = 0
+        """The round of the text whose turn it was last."""
         self.is_stopping = False
         self._arrived = asyncio.Event()
 
@@ -53,17 +56,30 @@ class ModelQueue:
         """Queue all jobs, or raise RequestError and queue none."""
         if self.is_stopping:
             raise stopping()
-        if len(self.waiting) + len(jobs) > self.limits.queue:
-            raise busy("texts", self.limits.queue)
+        self._check_room(jobs)
         if jobs[0].purpose == "follow":
             streams = sum(job.purpose == "follow" for job in self.jobs)
             if streams + len(jobs) > self.limits.streams:
                 raise busy("streams", self.limits.streams)
         self._check_bytes(sum(job.n_bytes for job in jobs))
-        for job in jobs:
+        for number, job in enumerate(jobs, 1):
+            job.round, job.n_texts = self.round + number, len(jobs)
             self.waiting[job] = None
             job.answer.add_done_callback(lambda _, job=job: self._remove(job))  # type: ignore[misc]
         self._arrived.set()
+
+    def _check_room(self, jobs: Sequence[Job]) -> None:
+        """Refuse what exceeds the queue, or would leave too little of a queue that is half full to others.
+
+        A request leaves room for as many texts as it has, so that small ones find places where large ones do
+        not, and no client has more than its share while others wait too.
+        """
+        limit, n_texts = self.limits.queue, len(self.waiting) + len(jobs)
+        clients = Counter(job.client for job in (*self.waiting, *jobs))
+        spared = min(len(jobs) - 1, limit // 4)
+        is_unfair = n_texts > limit - spared or clients[jobs[0].client] > max(1, limit // len(clients))
+        if n_texts > limit or (n_texts > limit // 2 and self.waiting and is_unfair):
+            raise busy("texts", limit)
 
     def _check_bytes(self, n_bytes: int) -> None:
         limit = self.limits.explain_bytes
@@ -149,6 +165,7 @@ class ModelQueue:
 
     async def _compute(self, batch: list[Job]) -> None:
         assert self.worker is not None
+        self.round = max(self.round, batch[0].round)
         for job in batch:
             del self.waiting[job]
         self.computing = batch
@@ -191,7 +208,7 @@ class ModelQueue:
         """Queue the jobs of a lost worker once more, before all others and each in a batch of its own."""
         unanswered = [job for job in batch if not job.answer.done()]
         for job in unanswered:
-            job.tries += 1
+            job.tries, job.round = job.tries + 1, 0
             if job.tries == MAX_TRIES:
                 job.answer.set_exception(unavailable(self.name))
         self.waiting = dict.fromkeys(job for job in unanswered if not job.answer.done()) | self.waiting
