@@ -1,5 +1,6 @@
 """forecast: windows, scales, quantiles and what is asked, each against the slow way."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -261,19 +262,31 @@ def test_calibration_gives_every_quantile_its_share() -> None:
     batch = fitted.collate([*valid])
     with torch.no_grad():
         unsorted = model(batch.inputs)[..., 1:] + torch.tensor(fitted.calibration.offsets)[:, None]
-    below = (batch.target_BCY[..., None] <= unsorted).float().mean((0, 2))
-    assert torch.allclose(below, torch.tensor([[0.1, 0.5, 0.9]] * 2), atol=0.01)
+    weights = torch.tensor([0.5 ** (2 * valid.age(i)) for i in range(len(valid))])
+    below = (batch.target_BCY[..., None] <= unsorted).float().mean(2)
+    below = (below * weights[:, None, None]).sum(0) / weights.sum()
+    assert torch.allclose(below.float(), torch.tensor([[0.1, 0.5, 0.9]] * 2), atol=0.01)
+    assert [valid.age(i) for i in (0, len(valid) - 1)] == [pytest.approx(1 - 1 / len(valid)), 0]
     assert task.calibration.offsets == ()
 
 
 def test_calibration_beside_numpy_and_missing_values() -> None:
     apart = np.random.default_rng(1).normal(size=(11, 2, 5, 2)).astype(np.float32)
     apart[3, 1] = np.nan
-    found = Calibration.of(apart, (0.2, 0.7))
+    weights = np.arange(1, 12)
+    found = Calibration.of(apart, (0.2, 0.7), weights)
     for c in range(2):
         for q, level in enumerate((0.2, 0.7)):
-            values = apart[:, c, :, q].ravel()
-            assert found.offsets[c][q] == pytest.approx(np.quantile(values[~np.isnan(values)], level))
+            pairs = sorted(
+                (value, weight)
+                for window, weight in zip(apart[:, c, :, q].tolist(), weights.tolist(), strict=True)
+                for value in window
+                if not np.isnan(value)
+            )
+            total = sum(weight for _, weight in pairs)
+            below = itertools.accumulate(weight for _, weight in pairs)
+            reached = [value for (value, _), sum_ in zip(pairs, below, strict=True) if sum_ >= level * total]
+            assert found.offsets[c][q] == pytest.approx(reached[0])
 
 
 def test_a_saved_task_is_the_same(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
+from regard.cli.files import free, write
 from regard.cli.question import needed, ways
 from regard.cli.rows import STDIN, asks, file_rows, is_blank, layout, line_rows, report_cut
 from regard.cli.table import Table, joined
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from regard import Trained
     from regard.fields.field import Field
     from regard.files.columns import Column
+    from regard.files.measurements import Measured
     from regard.files.row import Row
     from regard.tasks.task import Prediction
 
@@ -36,6 +38,8 @@ class Source:
     file: str | None = None
     columns: "Mapping[str, Column] | None" = None
     encoding: str | None = None
+    measured: "Measured | None" = None
+    """What the columns of a file are whose rows are moments."""
 
     @property
     def left(self) -> list[str]:
@@ -87,7 +91,7 @@ class Source:
 
         if self.file is not None:
             columns, encoding = layout(self.run, self.file, self.left, self.encoding, self.columns)
-            return file_rows(self.file, columns, encoding, self.fields)
+            return file_rows(self.file, columns, encoding, self.fields, self.measured)
         lines = stream_lines(sys.stdin.buffer, STDIN, encoding=self.encoding or "utf-8")
         return line_rows(lines, STDIN, self.left[0], self.fields)
 
@@ -162,6 +166,38 @@ def write_table(trained: "Trained", source: Source, search: dict[str, Any], form
         n = table.write(joined(answered(), source.file, columns, encoding, form.top or 1))
     console.line(f"wrote {out}: {n:,} rows")
     counted.report()
+
+
+def write_tables(trained: "Trained", source: Source, search: dict[str, Any], out: Path | None) -> None:
+    """Writes the tables that answers are, one below the other, and a drawing of each beside them."""
+    source.check()
+    table = Table.named(out or free(f"{trained.task.kind}.csv"), source.file or "")
+    rows = source.rows(partial(_asked, trained, source))
+    drawings: list[tuple[Path, str]] = []
+    counted = Counted(trained)
+
+    def answered() -> "Iterator[dict[str, Any]]":
+        for _, answer in _answers(trained, rows, search, one_by_one=False):
+            if answer is None:
+                continue
+            counted.add(answer)
+            console.line(answer.text)
+            drawing = answer.drawing()
+            if drawing is not None and len(drawings) < MOST_DRAWN:
+                suffix = f"-{len(drawings) + 1}" * bool(drawings)
+                path = table.path.with_name(f"{table.path.stem}{suffix}.svg")
+                drawings.append((path if out else free(str(path)), drawing))
+            yield from answer.rows() or ()
+
+    n = table.write(answered())
+    for path, drawing in drawings:
+        write(path, drawing)
+    console.line(f"wrote {table.path}: {n:,} rows; {', '.join(str(path) for path, _ in drawings)}")
+    counted.report()
+
+
+MOST_DRAWN = 100
+"""Answers that are drawn."""
 
 
 def _asked(trained: "Trained", source: Source, questions: Iterable[Any]) -> "list[Row]":

@@ -6,7 +6,7 @@ import typer
 from regard.cli import console
 from regard.cli.arguments import Inputs, Run
 from regard.cli.files import free, write
-from regard.cli.question import only_question
+from regard.cli.question import only_question, split_options
 from regard.errors import RunError
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ def explain(
     if out is not None and out == svg:
         raise RunError(f"{out}: cannot be page and picture at once; give two names")
     trained = regard.load(run)
-    question = only_question(inputs or (), trained.task_config.question)
-    show(trained.explain(question), out or free("attention.html"), svg or free("attention.svg"))
+    options, questions = split_options(inputs or (), trained.task.options)
+    question = only_question(questions, trained.task_config.question)
+    show(trained.explain(question, **options), out or free("attention.html"), svg or free("attention.svg"))
 
 
 def show(explanation: "Explanation", page: Path, picture: Path) -> None:

@@ -3,7 +3,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.answers import Form, Source, write_answers, write_table
+from regard.cli.answers import Form, Source, write_answers, write_table, write_tables
 from regard.cli.arguments import (
     Beam,
     Columns,
@@ -15,7 +15,7 @@ from regard.cli.arguments import (
     columns,
     search_settings,
 )
-from regard.cli.question import typed_cells
+from regard.cli.question import split_options, typed_cells
 
 
 def predict(
@@ -71,10 +71,14 @@ def predict(
     search |= {best: top} if best and top is not None else {}
     top = top or (int(search[best]) if str(search.get(best, "")).isdigit() else None)
     fields = trained.task_config.question
-    typed = typed_cells(inputs or (), fields)
-    source = Source(run, fields, typed, file, columns(where), encoding)
+    options, questions = split_options(inputs or (), trained.task.options)
+    search |= options
+    typed = typed_cells(questions, fields)
+    source = Source(run, fields, typed, file, columns(where), encoding, trained.task_config.measured)
     form = Form(json=json, top=top, shows_engine=engine != "builtin")
-    if out is not None:
+    if trained.task.tabular and not json:
+        write_tables(trained, source, search, out)
+    elif out is not None:
         write_table(trained, source, search, form, out)
     else:
         write_answers(trained, source, search, form)

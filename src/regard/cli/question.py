@@ -35,6 +35,19 @@ def typed_cells(arguments: Iterable[str], fields: "Mapping[str, Field]") -> dict
     return cells
 
 
+def split_options(arguments: Iterable[str], names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Settings among the inputs, as in horizon=24, and the inputs."""
+    options: dict[str, str] = {}
+    inputs: list[str] = []
+    for argument in arguments:
+        named = NAMED.fullmatch(argument)
+        if named and named[1] in names:
+            options[named[1]] = named[2]
+        else:
+            inputs.append(argument)
+    return options, inputs
+
+
 def _cell(field: "Field", name: str, value: str) -> Any:
     return field.receive(Path(value[1:]), name) if value.startswith("@") else field.typed(value, name)
 

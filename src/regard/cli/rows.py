@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from regard import Trained
     from regard.fields.field import Field
     from regard.files.columns import Column
+    from regard.files.measurements import Measured
     from regard.files.row import Asked, Row
 
 STDIN = "standard input"
@@ -36,26 +38,37 @@ def layout(
 
 
 def file_rows(
-    file: str, columns: "dict[str, Column | None]", encoding: str, fields: "Mapping[str, Field]"
+    file: str,
+    columns: "dict[str, Column | None]",
+    encoding: str,
+    fields: "Mapping[str, Field]",
+    measured: "Measured | None" = None,
 ) -> "Iterator[Row]":
     """Rows with a cell for each of these inputs; a file of plain text has one a line."""
     from regard.files.formats import file_format
     from regard.files.lines import lines
     from regard.files.read import first_cells, read_rows
 
+    if measured is not None:
+        whole = replace(measured, whole=True)
+        return read_rows([file], columns, fields=fields, encoding=encoding, measured=whole)
     if file_format(file) == "text" and len(columns) == 1:
         (name,) = columns
         return line_rows(lines(file, encoding=encoding), file, name, fields)
     if file_format(file) in ("csv", "tsv"):
-        _refuse_guess(file, columns, first_cells(file, encoding))
+        _refuse_guess(file, columns, first_cells(file, encoding), fields)
     return read_rows([file], columns, fields=fields, encoding=encoding)
 
 
-def _refuse_guess(file: str, columns: "Mapping[str, Column | None]", names: Sequence[str]) -> None:
+def _refuse_guess(
+    file: str, columns: "Mapping[str, Column | None]", names: Sequence[str], fields: "Mapping[str, Field]"
+) -> None:
     """DataError where nothing tells which of several columns an input is."""
     from regard.files.columns import named_like
 
     for role, column in columns.items():
+        if getattr(fields.get(role), "spread", False):
+            continue
         if column is None and len(names) > len(columns) and named_like(role, names) is None:
             there = ", ".join("".join(filter(str.isprintable, name[:40])) for name in names[:20])
             raise DataError(

@@ -72,6 +72,12 @@ class Windows(Examples):
         first = int(self._after[series - 1]) if series else 0
         return int(self._origins[series]) + i - first
 
+    def age(self, i: int) -> float:
+        """From 0 to 1, which share of the windows of its series come after it."""
+        series = int(np.searchsorted(self._after, i, side="right"))
+        first, after = int(self._after[series - 1]) if series else 0, int(self._after[series])
+        return (after - 1 - i) / (after - first)
+
     def row(self, i: int) -> Row:
         """The row in which the first step stands that is foretold."""
         return super().row(int(np.searchsorted(self._steps.ends, self.origin(i), side="right")))

@@ -50,24 +50,26 @@ def explain(
         batch = task.force(example, prediction).to(device)
         axes = _through(model, task.axes(example, prediction))
         maps, log_probs_T = _attention(task, model, batch, axes)
-        others = [_map(picture, axes) for picture in task.pictures(model, batch)]
+        pictures = task.pictures(model, batch)
+        others = [_map(picture, axes) for picture in pictures]
         inputs, answer = axes.by_name[axes.left_out], axes.by_name[axes.answer]
         if inputs.grid is not None:
             maps += _through_layers(model, maps, answer, inputs)
         to_inputs = [m for m in maps if m.columns is inputs and m.rows is not inputs]
+        to_inputs += [one for one, picture in zip(others, pictures, strict=True) if picture.rated]
         trust = None
         most = MAX_MEASURED if inputs.grid is None else MAX_MEASURED_PLANE + 1
         if 1 < len(inputs.free) < most:
             change_KT = _changes(task, model, batch, log_probs_T, inputs)
             left_out = leave_one_out_map(change_KT, answer, inputs)
-            if inputs.grid is not None or not to_inputs:
+            if inputs.grid is not None or axes.quantity is not None or not to_inputs:
                 others = [left_out, *others]
             if to_inputs:
                 maps_QK = [m.head(None)[:, inputs.free] for m in to_inputs]
-                best, trust = rate_maps(maps_QK, change_KT, inputs.unit)
+                best, trust = rate_maps(maps_QK, change_KT, inputs.unit, axes.quantity)
                 to_inputs = [to_inputs[best]]
-            else:
-                to_inputs, trust = [left_out], measured(inputs.unit)
+            if trust is None or (axes.quantity is not None and not trust.score):
+                to_inputs, trust = [left_out], measured(inputs.unit, axes.quantity)
         candidates = to_inputs or others or maps
         if not candidates:
             raise DataError(
@@ -101,7 +103,8 @@ def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[li
     maps = []
     for site, trace in traces.items():
         title, rows, columns = axes.titled(site)
-        weights_HQK = trace.weights_BHQK[0].float().cpu().numpy()
+        row = min(axes.row, len(trace.weights_BHQK) - 1)
+        weights_HQK = trace.weights_BHQK[row].float().cpu().numpy()
         answering_HQK = weights_HQK[:, -len(rows) :]  # the rows before only read the input
         maps.append(AttentionMap(site, title, answering_HQK, rows, columns))
     return maps, log_probs_T

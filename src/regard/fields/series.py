@@ -26,9 +26,10 @@ from regard.fields.clock import Calendar, Clock
 from regard.fields.field import Arrays, Coded, Field, FieldSettings, Occlusion, Suggestion, Width
 from regard.fields.season import season, seasonal_error
 from regard.files.columns import Column
-from regard.files.content import File, content
+from regard.files.content import File
 from regard.files.formats import file_cells
-from regard.files.measurements import Measured, Stretch, number_of, stretches, whole
+from regard.files.measurements import Measured, Stretch, is_number, number_of, stretches, whole
+from regard.files.read import read_rows
 from regard.files.stamps import NUMBER
 
 Floats = NDArray[np.floating]
@@ -161,6 +162,10 @@ class Series(Field):
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> Stretch:
         if isinstance(cell, Stretch):
             return cell
+        if isinstance(cell, Path):
+            return self._file(cell, where, name)
+        if isinstance(cell, bytes):
+            return self._table(cell.decode("utf-8-sig", errors="replace"), where, name)
         if isinstance(cell, str):
             return self._table(cell, where, name)
         if isinstance(cell, Mapping):
@@ -171,13 +176,34 @@ class Series(Field):
             f"{where}: {name} is {shown(cell)}; give a list of numbers, a list for each channel, or a table"
         )
 
+    def typed(self, text: str, name: str) -> Any:
+        """Numbers, or the path of a file that holds one series."""
+        first = text.replace(",", " ").replace(";", " ").split()[:1]
+        return text if first and is_number(first[0]) else Path(text)
+
+    def receive(self, file: File, name: str) -> Any:
+        return file
+
+    def _file(self, path: Path, where: str, name: str) -> Stretch:
+        """The only series of a file of any format."""
+        measured = replace(self.columns, whole=True)
+        found = [
+            row.cells["series"]
+            for row in read_rows([str(path)], {"series": None}, fields={"series": self}, measured=measured)
+        ]
+        if len(found) > 1:
+            raise DataError(f"{path}: holds {len(found)} series; give one, or answer them all with --file")
+        (only,) = found
+        assert isinstance(only, Stretch)
+        return only
+
     def _table(self, text: str, where: str, name: str) -> Stretch:
         """A table as text with commas or tabs; one line of numbers is a series of one channel."""
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) == 1 and not self.config.id:
             return _whole(lines[0].replace(",", " ").replace(";", " ").split(), where, name)
         table = file_cells("table.tsv" if "\t" in text else "table.csv", iter(lines))
-        return self._only(stretches(where, iter(table), self.columns, {}), where, name)
+        return self._only(stretches(where, iter(table), replace(self.columns, whole=True), {}), where, name)
 
     def _columns(self, columns: Mapping[Any, object], where: str, name: str) -> Stretch:
         """A table as columns by name."""
@@ -188,7 +214,8 @@ class Series(Field):
                 '{"time": […], "load": […]}'
             )
         rows = enumerate(zip(*lists.values(), strict=True), 1)
-        return self._only(stretches(where, rows, self.columns, {}, list(lists)), where, name)
+        measured = replace(self.columns, whole=True)
+        return self._only(stretches(where, rows, measured, {}, list(lists)), where, name)
 
     def _only(self, found: Iterable[tuple[int, Mapping[str, Any]]], where: str, name: str) -> Stretch:
         several = [cells["series"] for _, cells in found]
@@ -537,8 +564,3 @@ def _whole(cell: Sequence[object], where: str, name: str) -> Stretch:
     while len(rows) > 1 and all(value is None for value in rows[-1]):  # filled up to the length of others
         rows.pop()
     return whole(rows)
-
-
-def read_table(file: File, name: str) -> str:
-    """The text of a table that somebody gives as a file."""
-    return content(file, name).decode("utf-8-sig", errors="replace")

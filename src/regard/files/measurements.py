@@ -57,6 +57,8 @@ class Measured:
     """The channels; by default all other columns."""
     known: tuple[Column, ...] = ()
     """What is known ahead of time."""
+    whole: bool = False
+    """Whether a long series stays one, and does not become stretches."""
 
     @property
     def given(self) -> list[Column]:
@@ -117,7 +119,7 @@ def stretches(
             return
         number, cells = second
     places = _places(file, measured, others, names, cells)
-    table = _Table(file, places, refuse, streams=places.id is None)
+    table = _Table(file, places, refuse, streams=places.id is None and not measured.whole)
     yield from table.add(number, cells)
     for number, cells in lines:
         yield from table.add(number, cells)

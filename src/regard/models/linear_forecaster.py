@@ -33,7 +33,7 @@ class LinearForecasterConfig(ModelSettings):
 
     def positions(self, axis: Axis) -> Axis:
         """Runs of steps of one length, counted from the end."""
-        return axis.runs(-(-len(axis) // UNITS), "patch", at_end=True)
+        return axis.runs(-(-len(axis) // UNITS), "segment", at_end=True)
 
 
 class NLinearConfig(LinearForecasterConfig):

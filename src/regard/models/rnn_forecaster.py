@@ -96,7 +96,7 @@ class RNNForecaster(nn.Module):
 
     def positions(self, axis: Axis) -> Axis:
         """The patches of the past, which are counted from its end."""
-        return axis.runs(self.config.patch, "patch", at_end=True)
+        return axis.runs(self.config.patch, "segment", at_end=True)
 
     def answers(self, axis: Axis) -> Axis:
         """The patches of the future."""

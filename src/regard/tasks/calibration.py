@@ -1,5 +1,6 @@
 """What is added to the quantiles of a forecaster, measured on validation data: conformalised quantile
-regression (Romano et al. 2019), for each channel and quantile.
+regression (Romano et al. 2019), for each channel and quantile. Series drift, so recent forecasts count more
+(Barber et al. 2023).
 """
 
 import json
@@ -22,13 +23,18 @@ class Calibration:
     """By channel, for each quantile, on the scale of the training data; none before it is calibrated."""
 
     @classmethod
-    def of(cls, apart_BCYQ: NDArray[np.floating], levels: Sequence[float]) -> Self:
-        """From how far values lie above each quantile, NaN where that is unknown."""
-        flat_CQN = np.moveaxis(apart_BCYQ, (1, 3), (0, 1)).reshape(*np.array(apart_BCYQ.shape)[[1, 3]], -1)
+    def of(
+        cls, apart_BCYQ: NDArray[np.floating], levels: Sequence[float], weights_B: NDArray[np.floating]
+    ) -> Self:
+        """From how far values lie above each quantile, NaN where that is unknown; windows have weights."""
+        by_channel = np.moveaxis(apart_BCYQ, (1, 3), (0, 1))
         return cls(
             tuple(
-                tuple(_quantile(apart_N, level) for apart_N, level in zip(each_QN, levels, strict=True))
-                for each_QN in flat_CQN
+                tuple(
+                    _quantile(apart_BY, level, weights_B)
+                    for apart_BY, level in zip(each, levels, strict=True)
+                )
+                for each in by_channel
             )
         )
 
@@ -57,6 +63,10 @@ class Calibration:
 UNCALIBRATED = Calibration()
 
 
-def _quantile(apart_N: NDArray[np.floating], level: float) -> float:
-    known_N = apart_N[np.isfinite(apart_N)]
-    return float(np.quantile(known_N, level)) if len(known_N) else 0.0
+def _quantile(apart_BY: NDArray[np.floating], level: float, weights_B: NDArray[np.floating]) -> float:
+    known_BY = np.isfinite(apart_BY)
+    if not known_BY.any():
+        return 0.0
+    weights_BY = np.broadcast_to(weights_B[:, None], apart_BY.shape)
+    found = np.quantile(apart_BY[known_BY], level, weights=weights_BY[known_BY], method="inverted_cdf")
+    return float(found)

@@ -40,7 +40,16 @@ from regard.tasks.calibration import UNCALIBRATED, Calibration
 from regard.tasks.forecast_data import FORECAST
 from regard.tasks.foretold import ChannelForecast, SeriesForecast
 from regard.tasks.shared import Columns, moved
-from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, layer_of
+from regard.tasks.task import (
+    Axes,
+    Fields,
+    Loss,
+    Part,
+    Picture,
+    Task,
+    TaskSettings,
+    layer_of,
+)
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer
 
@@ -49,6 +58,8 @@ PARTS = 4
 """Parts of the horizon that are scored by themselves."""
 MOST_CALIBRATED = 1000
 """Validation windows that quantiles are calibrated on."""
+HALF_LIFE = 0.5
+"""Share of the validation windows after which an older one counts half."""
 UNITS = 24
 """Runs of steps that a horizon is explained in, at most."""
 
@@ -227,6 +238,8 @@ class Forecast(Task):
     models: ClassVar[tuple[str, ...]] = ("forecaster", "nlinear", "dlinear", "rnn_forecaster")
     called: ClassVar[str] = "a forecaster"
     cut: ClassVar[str] = "only the end was read"
+    tabular: ClassVar[bool] = True
+    options: ClassVar[tuple[str, ...]] = ("horizon", "channel")
     layout: ClassVar[type[Examples]] = Windows
     baselines: ClassVar[tuple[type[Baseline], ...]] = (LastValue, SeasonalNaive)
     metric = Metric("mse", higher=False)
@@ -269,7 +282,7 @@ class Forecast(Task):
 
     def calibrated(self, model: nn.Module, valid: Sequence[Any], device: torch.device) -> Self:
         """With quantiles that are as often above the values of the validation data as they should be."""
-        if not self.config.quantiles or not len(valid):
+        if not self.config.quantiles or not isinstance(valid, Windows) or not len(valid):
             return self
         every = range(0, len(valid), -(-len(valid) // MOST_CALIBRATED))
         apart: list[Tensor] = []
@@ -278,7 +291,8 @@ class Forecast(Task):
             with torch.no_grad():
                 quantiles_BCYQ = model(batch.inputs)[..., 1:]
             apart.append((batch.target_BCY[..., None] - quantiles_BCYQ).float().cpu())
-        found = Calibration.of(torch.cat(apart).numpy(), self.config.quantiles)
+        weights_B = 0.5 ** (np.array([valid.age(i) for i in every]) / HALF_LIFE)
+        found = Calibration.of(torch.cat(apart).numpy(), self.config.quantiles, weights_B)
         return type(self)(self.config, self.series, found, shown=self.shown, channel=self.channel)
 
     def save(self, folder: Path) -> None:
@@ -293,7 +307,7 @@ class Forecast(Task):
 
     def with_settings(self, **changes: Any) -> Self:
         """The same task with a shorter horizon, or that explains another channel."""
-        if unknown := [name for name in changes if name not in ("horizon", "channel")]:
+        if unknown := [name for name in changes if name not in self.options]:
             raise RecipeError(f"{unknown[0]}: {self.called} can be asked with horizon and channel")
         shown, channel = str(changes.get("horizon", self.shown)), str(changes.get("channel", self.channel))
         if not (shown.isdecimal() and 1 <= int(shown) <= self.horizon):
@@ -475,9 +489,9 @@ class Forecast(Task):
         channels = [
             ChannelForecast(
                 name=name,
-                past=[None if np.isnan(value) else float(value) for value in steps_TC[:, number]],
-                mean=forecast_YJ[:, 0].tolist(),
-                quantiles={level: forecast_YJ[:, 1 + at].tolist() for at, level in enumerate(levels)},
+                past=[None if np.isnan(value) else _short(value) for value in steps_TC[:, number]],
+                mean=[*map(_short, forecast_YJ[:, 0])],
+                quantiles={level: [*map(_short, forecast_YJ[:, 1 + at])] for at, level in enumerate(levels)},
             )
             for number, (name, forecast_YJ) in enumerate(zip(self.series.channels, forecast_CYJ, strict=True))
         ]
@@ -541,13 +555,17 @@ class Forecast(Task):
         spans = tuple((step, step + 1) for step in range(n))
         past = Axis("past", tuple(map(self._lag, range(n, 0, -1))), unit="step", spans=spans)
         ahead = Axis("ahead", tuple(f"+{step}" for step in range(1, self.shown + 1)), unit="step")
+        number = self.series.channels.index(prediction.explained)
         by_name = {"past": past, "ahead": ahead.covered(self._runs(), "step")}
-        return Axes(by_name, left_out="past", answer="ahead", site=_site)
+        return Axes(by_name, left_out="past", answer="ahead", site=_site, row=number, quantity=DEVIATIONS)
 
     def _lag(self, lag: int) -> str:
-        """How many steps ago; a whole season ago has its number."""
+        """How many steps ago; whole seasons ago also in words."""
         seasons, rest = divmod(lag, self.series.season)
-        return f"−{lag}" if rest or self.series.season == 1 else f"−{lag} ({seasons}×)"
+        if rest or self.series.season == 1:
+            return f"−{lag}"
+        span = self.series.clock.span(lag).partition("(")[2].rstrip(")")
+        return f"−{lag} ({span or f'{seasons} seasons'})"
 
     def pictures(self, model: nn.Module, batch: WindowBatch) -> list[Picture]:
         """What each patch adds to the forecast, where the last map is linear."""
@@ -557,9 +575,15 @@ class Forecast(Task):
         shares_YN = contributions(batch.inputs)[0, batch.channel, : self.shown].abs()
         parts_UN = torch.stack([shares_YN[begin:end].mean(0) for begin, end in self._runs()])
         weights_UN = parts_UN / parts_UN.sum(1, keepdim=True).clamp(min=1e-12)
-        return [Picture("contributions", "contributions: horizon → past", weights_UN, "ahead", "past")]
+        return [
+            Picture("contributions", "contributions: horizon → past", weights_UN, "ahead", "past", rated=True)
+        ]
 
 
+DEVIATIONS = (
+    "the forecast of those steps, in deviations of the training data",
+    "该时段预测值（以训练数据的标准差为单位）",
+)
 SHOWN = 4
 """Steps of a sample."""
 
@@ -573,6 +597,11 @@ def past_scale(steps_BTC: Floats) -> tuple[Floats, Floats]:
     spread_BC = np.sqrt((apart_BTC**2).sum(1) / n_BC)
     varies_BC = spread_BC > 1e-6 * np.maximum(np.abs(level_BC), 1e-30)
     return level_BC.astype(np.float32), np.where(varies_BC, spread_BC, 1).astype(np.float32)
+
+
+def _short(value: Any) -> float:
+    """A number with as many digits as single precision has."""
+    return float(f"{value:.7g}")
 
 
 def _few(values: Floats) -> str:

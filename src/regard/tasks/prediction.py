@@ -28,6 +28,14 @@ class Prediction(BaseModel):
         """The answers that it chose from, the best first; itself alone where it chose from none."""
         return [(self.text, None)]
 
+    def rows(self) -> list[dict[str, Any]] | None:
+        """The rows of an answer that is a table by itself."""
+        return None
+
+    def drawing(self) -> str | None:
+        """A picture (SVG) of an answer that can be drawn."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; that nothing was cut goes without saying."""
         return self.model_dump(mode="json", exclude=None if self.input_cut else {"input_cut"})

@@ -93,6 +93,12 @@ class Prediction(Protocol):
     def ranked(self) -> list[Ranked]:
         """The answers that it chose from, the best first, each with its score; itself alone if from none."""
 
+    def rows(self) -> list[dict[str, Any]] | None:
+        """The rows of an answer that is a table by itself."""
+
+    def drawing(self) -> str | None:
+        """A picture (SVG) of an answer that can be drawn."""
+
     def to_json(self) -> dict[str, Any]: ...
 
 
@@ -114,6 +120,10 @@ class Tally(Protocol):
         """Whether the metrics hold the loss, so that the task need not be asked for it."""
 
 
+Quantity = tuple[str, str]
+"""What an answer is measured by, in English and in Chinese."""
+
+
 @dataclass(frozen=True)
 class Axes:
     """The axes of all maps of one answer."""
@@ -128,6 +138,11 @@ class Axes:
 
     `{unit}` and `{units}` in a title stand for what the axis that is left out is made of.
     """
+
+    row: int = 0
+    """Which row of the encoder is shown, where it has several for one example."""
+    quantity: Quantity | None = None
+    """What changes when a unit is left out, where it is no log-probability."""
 
     def titled(self, site: str) -> tuple[str, Axis, Axis]:
         """The title of an attention site, and the axes of its rows and columns."""
@@ -147,6 +162,8 @@ class Picture:
     """From 0 to 1."""
     rows: str
     columns: str
+    rated: bool = False
+    """Whether it claims what mattered for the answer, so that this is measured."""
 
 
 MAX_BATCH_ROWS = 64
@@ -238,6 +255,10 @@ class Task(Protocol):
     """Whether its answers are searched for, so that settings of the search can be asked for."""
     best: ClassVar[str] = ""
     """The setting that says how many answers an input gets; empty where an answer ranks all there are."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Settings of `with_settings` that stand among the inputs of a command line, as in horizon=24."""
+    tabular: ClassVar[bool] = False
+    """Whether each answer is a table by itself, which can be drawn."""
     converses: ClassVar[bool] = False
     """Whether an answer goes on from its input, so that both are the input of the next question."""
     finds_entities: ClassVar[bool] = False

@@ -52,7 +52,7 @@ class PatchTSTConfig(BlockConfig, EncoderSettings):
         """The patches of an axis of steps."""
         n = len(axis)
         begins = [at * self.stride for at in range(n_patches(n, self.patch, self.stride))]
-        return axis.covered([(begin, min(begin + self.patch, n)) for begin in begins], "patch")
+        return axis.covered([(begin, min(begin + self.patch, n)) for begin in begins], "segment")
 
 
 class PatchTST(nn.Module):
