@@ -6,6 +6,7 @@ imported before a method is called, so that the caller can choose the tree.
 """
 
 import json
+import math
 import signal
 import sys
 import tomllib
@@ -214,11 +215,21 @@ class New(Old):
         return [node | {"piece": node.pop("token")} for node in trained.beams(asked).to_json()["nodes"]]
 
     def attribute(self, answer: Any, name: str) -> Any:
-        """Spans were dictionaries, and an empty list where tags mark none."""
+        """Spans were dictionaries, and an empty list where tags mark none; candidates were tuples; a missing
+        score was not a number.
+        """
         value = getattr(answer, name, None)
         if name == "spans" and hasattr(answer, "tags"):
             return [span.model_dump() for span in value or ()]
+        if name == "candidates" and value is not None:
+            return [(one.id, one.text, one.probability) for one in value]
+        if name == "score" and value is None and hasattr(answer, "steps"):
+            return math.nan
         return value
+
+    def said(self, answer: Any) -> Any:
+        """A blank is a plain model of pydantic."""
+        return answer.to_json() if hasattr(answer, "to_json") else answer.model_dump(mode="json")
 
     def vocabulary(self, run: Path) -> Iterator[Any]:
         """A tagger's words and labels were in one file."""

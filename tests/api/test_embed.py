@@ -11,10 +11,13 @@ from typer.testing import CliRunner
 
 import regard
 from berts import TEXTS, their_tokenizer, written
+from pictures import classifier, noise
 from regard.cli import app
-from regard.errors import CheckpointError, DataError
+from regard.errors import CheckpointError, DataError, RecipeError
 from regard.interop.encoder import read_encoder
 from regard.interop.importing import import_folder
+from regard.models import Classifier
+from regard.runs.store import save_model
 from tiny import classifying
 
 MANY = [" ".join(TEXTS[: 1 + n % 3]) for n in range(23)] + [""]
@@ -52,6 +55,32 @@ def test_a_run_embeds_with_its_own_encoder(tmp_path: Path) -> None:
     with torch.no_grad():
         states_1TD = trained.model.encoder(batch.inputs).states_RTD
     np.testing.assert_allclose(found[0], F.normalize(states_1TD[0].mean(0), dim=0).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["vit-class", "cnn"])
+def test_pictures_are_embedded_by_the_encoder_of_a_classifier(tmp_path: Path, name: str) -> None:
+    task, model, config = classifier(name)
+    save_model(tmp_path / "model", task, task.config, model, config, {})
+    embedder, pictures = regard.Embedder.load(tmp_path / "model", device="cpu"), noise(5)
+    found = embedder(pictures)
+    assert isinstance(model, Classifier)
+    for picture, vector in zip(pictures, found, strict=True):
+        (example,) = task.encode(task.asked([picture]))
+        with torch.no_grad():
+            states_1TD = model.encoder(task.collate([example]).inputs).states_RTD
+        wanted = F.normalize(states_1TD[0].mean(0), dim=0)
+        np.testing.assert_allclose(vector, wanted.numpy(), rtol=0, atol=1e-5)
+    (tmp_path / "a.png").write_bytes(pictures[3])
+    np.testing.assert_array_equal(embedder([tmp_path / "a.png"])[0], embedder([pictures[3]])[0])
+    with pytest.raises(DataError, match="input 2"):
+        embedder([pictures[0], "a.png"])
+
+
+def test_an_encoder_of_pictures_is_no_beginning_for_texts(tmp_path: Path) -> None:
+    task, model, config = classifier("cnn")
+    save_model(tmp_path / "pictures", task, task.config, model, config, {})
+    with pytest.raises(RecipeError, match=r"pictures reads image, and only an encoder of texts can begin"):
+        assert read_encoder(tmp_path / "pictures").tokenizer
 
 
 def test_texts_are_a_list(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "interop": "fields runs.store recipe models layers attention tasks decode files text data durable"
     " training.checkpoint config errors __version__",
     "api": "text recipe runs interop models layers tasks metrics.resample decode training explain"
-    " files data errors",
+    " files fields data errors",
     "check": "fields recipe runs interop tasks training files text data errors",
     "init": "fields tasks recipe training.machine files config errors",
     "regard": "api recipe",

@@ -33,9 +33,11 @@ def test_the_perplexity_is_that_of_all_tokens_after_the_first_of_each_block() ->
     examples = [blocks[i] for i in range(len(blocks))]
     metrics = task.tally(examples, NgramModel.fit(task, train).answers(examples)).metrics()
 
-    stream = [token for row in train for token in [*task.tokenizer.ids([row.cells["text"]])[0], task.end]]
+    stream = [
+        token for row in train for token in [*task.tokenizer.ids([row.cells["text"]])[0], task.input.end]
+    ]
     model = KneserNey(np.array(stream), len(task.tokenizer))
-    logs = np.concatenate([model.log_probs(one.tokens) for one in examples])
+    logs = np.concatenate([model.log_probs(one.arrays["ids"]) for one in examples])
     assert len(logs) == blocks.sizes.sum()
     assert metrics["perplexity"] == pytest.approx(math.exp(-logs.mean()))
     assert metrics["perplexity"] < len(task.tokenizer) / 2
@@ -55,11 +57,11 @@ def test_the_commonest_token_is_told_everywhere() -> None:
         token for ids in task.tokenizer.ids([row.cells["text"] for row in rows]) for token in ids
     )
     total = counts.total() + len(task.tokenizer)
-    hidden = [int(token) for one in examples for token in one.labels]
+    hidden = [int(token) for one in examples for token in one.arrays["labels"]]
     common = counts.most_common(1)[0][0]
     assert metrics["mlm_accuracy"] == pytest.approx(100 * hidden.count(common) / len(hidden))
     nats = -sum(math.log((counts[token] + 1) / total) for token in hidden) / len(hidden)
     assert metrics["mlm_perplexity"] == pytest.approx(math.exp(nats))
-    pairs = [one.follows for one in examples if one.follows >= 0]
+    pairs = [follows for one in examples if (follows := int(one.arrays["follows"][0])) >= 0]
     assert metrics["nsp_accuracy"] == pytest.approx(100 * pairs.count(0) / len(pairs))
     assert metrics["loss"] == pytest.approx(nats + math.log(2))

@@ -45,11 +45,11 @@ def test_every_token_is_foretold_once_an_epoch(task: LanguageModel, seed: int) -
         order = Order(examples.sizes, 3 * BLOCK, seed)
         batches = list(order.epoch(epoch))
         assert sorted(i for batch in batches for i in batch) == list(range(len(examples)))
-        blocks = [examples[i].tokens for batch in batches for i in batch]
+        blocks = [examples[i].arrays["ids"] for batch in batches for i in batch]
         assert Counter(map(len, blocks))[BLOCK + 1] >= len(blocks) - 1, "only one is shorter"
         told = Counter(pair for block in blocks for pair in itertools.pairwise(block))
         assert told == pairs
-        begins.add(examples[0].tokens.tobytes())
+        begins.add(examples[0].arrays["ids"].tobytes())
     assert len(begins) == 3, "each epoch begins elsewhere"
 
 
@@ -61,8 +61,9 @@ def test_an_epoch_is_a_function_of_seed_and_number(task: LanguageModel, tmp_path
     for epoch in (4, 2, 4):
         one, other = opened.in_epoch(3, epoch), made.in_epoch(3, epoch)
         for mine, its in zip(one, other, strict=True):
-            np.testing.assert_array_equal(mine.tokens, its.tokens)
-    assert opened.in_epoch(3, 4)[0].tokens.tolist() != opened.in_epoch(5, 4)[0].tokens.tolist()
+            np.testing.assert_array_equal(mine.arrays["ids"], its.arrays["ids"])
+    one, other = (opened.in_epoch(seed, 4)[0].arrays["ids"] for seed in (3, 5))
+    assert one.tolist() != other.tolist()
     assert Order(opened.sizes, 20, 3).batch(START) == Order(made.sizes, 20, 3).batch(START)
 
 
@@ -76,7 +77,7 @@ def test_a_block_knows_the_row_in_which_it_begins(task: LanguageModel) -> None:
 
 
 def test_what_is_scored_is_all_of_it_in_order(task: LanguageModel) -> None:
-    blocks = [block.tokens[1:] for block in scored(task, ROWS, "text")]
+    blocks = [block.arrays["ids"][1:] for block in scored(task, ROWS, "text")]
     assert np.concatenate(blocks).tolist() == ring(task)
 
 
@@ -92,6 +93,6 @@ def test_nothing_to_score_is_said(task: LanguageModel) -> None:
 def test_a_text_shorter_than_a_block_is_refused(task: LanguageModel) -> None:
     packed = Packed.of(task, [Row({"text": "wood"}, "a.txt", 1)])
     with pytest.raises(
-        DataError, match=r"a\.txt: holds 5 pieces to learn from, a block has 7; give more text"
+        DataError, match=r"a\.txt: holds 5 tokens to learn from, a block has 7; give more text"
     ):
         packed.refuse_unfit("a.txt")

@@ -42,7 +42,7 @@ def test_it_learns_and_is_scored(trained: Trained, folder: Path) -> None:
 def test_the_last_tenth_is_held_out_and_scored_whole(folder: Path, trained: Trained) -> None:
     text = told(211).removesuffix("\n")
     with prepare(continuing(folder, **LEARNING)) as run:
-        valid = [token for block in run.training.valid for token in block.tokens[1:]]
+        valid = [token for block in run.training.valid for token in block.arrays["ids"][1:]]
         n_train = int(run.training.train.sizes.sum())
     assert trained.task.tokenizers["text"].decode(valid) == text[-(len(text) // 10) :]
     assert n_train == len(text) - len(text) // 10 + 1, "its end counted"
@@ -133,7 +133,7 @@ def test_attention_is_admitted_by_how_long_an_answer_may_get(
     [
         ("", r"text\.txt: is empty"),
         ("\n \n\n", r"text\.txt: holds no records, only a header or blank lines"),
-        ("abc", r"text\.txt: holds 4 pieces to learn from, a block has 12; give more text"),
+        ("abc", r"text\.txt: holds 4 tokens to learn from, a block has 12; give more text"),
     ],
 )
 def test_too_little_text_is_refused(text: str, said: str, tmp_path: Path) -> None:

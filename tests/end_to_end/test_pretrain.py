@@ -106,11 +106,11 @@ def test_blanks_are_filled(trained: Trained) -> None:
     assert len(filled.blanks) == 2
     for blank in filled.blanks:
         assert BLANK[blank.start : blank.end] == "[MASK]"
-        likely = [p for _, _, p in blank.candidates]
+        likely = [one.probability for one in blank.candidates]
         assert len(likely) == 5
         assert likely == sorted(likely, reverse=True)
         assert 0 < sum(likely) <= 1 + 1e-6
-    assert all(blank.candidates[0][1] in filled.text for blank in filled.blanks)
+    assert all(blank.candidates[0].text in filled.text for blank in filled.blanks)
     together = trained.predict(["birch [MASK]", BLANK, "[MASK]", ""])
     assert together[1].text == filled.text
     assert together[3].text == ""
@@ -131,7 +131,7 @@ def test_a_piece_that_continues_a_word_stands_without_a_space(trained: Trained) 
     ("text", "said"),
     [
         ("amber birch", r"input:1: the text has no \[MASK\]; write it where a word is to be found"),
-        ("[MASK] " * 22, r"the text has 22 pieces, this model reads 21 at most \(task\.max_length\)"),
+        ("[MASK] " * 22, r"the text has 22 tokens, this model reads 21 at most \(task\.max_length\)"),
     ],
 )
 def test_what_cannot_be_filled_is_said(trained: Trained, text: str, said: str) -> None:
@@ -183,7 +183,7 @@ def fine_tuning(folder: Path, begins: Path) -> dict[str, Any]:
 
 def test_texts_of_which_nothing_is_known_are_not_scored(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("Ω Ψ\nΞ\n\nΔ Θ\nΛ\n", "utf-8")
-    with pytest.raises(DataError, match="nothing could be hidden to be told: the vocabulary knows no piece"):
+    with pytest.raises(DataError, match="nothing could be hidden: the vocabulary knows no token"):
         trained.evaluate([str(tmp_path / "other.txt")])
 
 

@@ -133,8 +133,8 @@ def test_a_pretrained_one_fills_blanks_as_it_did(tmp_path: Path, shape: dict[str
     blanks = [blank for filled in own.predict(BLANKS) for blank in filled.blanks]
     assert len(blanks) == len(likely_NV) == 4
     for blank, likely_V in zip(blanks, likely_NV, strict=True):
-        for piece, _, probability in blank.candidates:
-            assert probability == pytest.approx(float(likely_V[piece]), abs=1e-5)
+        for one in blank.candidates:
+            assert one.probability == pytest.approx(float(likely_V[one.id]), abs=1e-5)
     report = own.export(tmp_path / "out", "hf", TEXTS)
     assert report.identical == 1.0
     import_folder(tmp_path / "out", tmp_path / "again")

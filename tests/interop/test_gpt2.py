@@ -210,7 +210,7 @@ def test_theirs_continues_by_the_card(tmp_path: Path) -> None:
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out", local_files_only=True)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", local_files_only=True)
     given = tokenizer(["amber bir", "jetty", "delta ember </s>"], return_tensors="pt", padding=True)
-    assert given["input_ids"][0].tolist().count(task.end) == 1, "where a document begins"
+    assert given["input_ids"][0].tolist().count(task.input.end) == 1, "where a document begins"
     found = theirs.generate(given["input_ids"], attention_mask=given["attention_mask"], do_sample=False)
     own = regard.Trained(task, task.config, model, config, {}, torch.device("cpu"))
     expected = [

@@ -51,7 +51,7 @@ def test_sizes_vocabulary_and_weights_are_the_folders(tmp_path: Path, hf: Path) 
             assert run.training.task.tokenizer.is_like(found.tokenizer)
             assert (run.recipe.model.d_model, run.recipe.model.max_positions) == (14, 31)
             end = vocabulary()[0][END]
-            assert [block.tokens.tolist().count(end) for block in run.training.train].count(0) > 0
+            assert [block.arrays["ids"].tolist().count(end) for block in run.training.train].count(0) > 0
 
 
 def test_it_ends_in_a_model_of_its_own_that_others_begin_with(tmp_path: Path, hf: Path) -> None:

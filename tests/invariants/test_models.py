@@ -184,16 +184,16 @@ def answers(config: Config, model: nn.Module, given: Inputs) -> Tensor:
     if isinstance(config, ClassifierConfig | RelaterConfig):
         return model(tokens(*given.texts))
     if isinstance(config, BertPretrainingConfig):
-        return torch.cat(model(*hidden(given)), dim=1)
+        return torch.cat(model(hidden(given)), dim=1)
     if isinstance(config, GPTConfig):
         return model(given.target_BT).view(*given.target_BT.shape, -1)
     return model(*given.pairs).view(*given.target_BT.shape, -1)
 
 
-def hidden(given: Inputs) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Two texts a row, of which the first piece is to be told."""
-    width = given.source_BK.shape[1]
-    return *given.texts, given.segments, torch.arange(len(given.lengths_B)) * width
+def hidden(given: Inputs) -> dict[str, Tensor]:
+    """Two texts a row, of which the first token is hidden."""
+    places_B1 = torch.arange(len(given.lengths_B))[:, None] * given.source_BK.shape[1]
+    return {**tokens(*given.texts, given.segments), "places": places_B1}
 
 
 def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
@@ -210,7 +210,7 @@ def loss_of(config: Config, model: nn.Module, given: Inputs) -> Tensor:
             model(tokens(*given.texts)), given.target_BT[:, 0] % DIMS.target["classes"]
         )
     if isinstance(config, BertPretrainingConfig):
-        (loss, _), scores_B2 = model(*hidden(given), smoothed_cross_entropy(given.source_BK[:, 0], 0.0))
+        (loss, _), scores_B2 = model(hidden(given), smoothed_cross_entropy(given.source_BK[:, 0], 0.0))
         return loss + nn.functional.cross_entropy(scores_B2, given.target_BT[:, 0] % 2)
     keep_BT = torch.arange(given.target_BT.shape[1]) < torch.tensor([5, 2, 1, 3])[:, None]
     labels_N = given.target_BT.roll(1, dims=1)[keep_BT]
@@ -390,7 +390,7 @@ def test_comes_back_from_disk_bit_by_bit(config: Config, widths: Widths, tmp_pat
         windows = AnswerConfig(max_length=12, overlap=2, max_question=3)
         task = Answer.of_vocabulary(windows, source, may_be_none=True)
     elif isinstance(config, GPTConfig):
-        task = LanguageModel(LanguageModelConfig(max_length=12), target)
+        task = LanguageModel.of_vocabulary(LanguageModelConfig(max_length=12), target)
     else:
         task = Translate.of_vocabularies(
             TranslateConfig(joint=widths.shared, max_length=12),

@@ -8,8 +8,9 @@ from torch import nn
 from transformers import BertForPreTraining
 
 from oracle.test_bert import SHAPES, V, copied, given, shared, theirs
+from regard.fields.sentences import DOES_NOT, FOLLOWS, NO_PAIR
+from regard.layers.inputs import tokens
 from regard.models import BertConfig, BertPretraining, BertPretrainingConfig, Widths
-from regard.tasks.masked import DOES_NOT, FOLLOWS, NO_PAIR
 from regard.tasks.pretrain import _pair_costs
 
 
@@ -38,7 +39,8 @@ def test_scores_losses_and_gradients_equal_transformers(shape: dict[str, Any]) -
     labels_BT = torch.where(is_hidden_BT, torch.randint(1, V, keep_BT.shape), -100)
     follows_B = torch.tensor([FOLLOWS, DOES_NOT, DOES_NOT, NO_PAIR])
 
-    found_NV, scores_B2 = ours(tokens_BT, lengths_B, segments_BT, at_N)
+    inputs = {**tokens(tokens_BT, lengths_B, segments_BT), "places": at_N[None]}
+    found_NV, scores_B2 = ours(inputs)
     expected = other(tokens_BT, keep_BT.long(), segments_BT, labels=labels_BT, next_sentence_label=follows_B)
     close = {"rtol": 0, "atol": 1e-5}
     torch.testing.assert_close(found_NV, expected.prediction_logits[is_hidden_BT], **close)
@@ -60,8 +62,9 @@ def test_only_hidden_places_reach_the_vocabulary() -> None:
         Widths({"vocab": 101})
     )
     tokens_BT = torch.randint(0, 101, (5, 7))
-    lengths_B, at_N = torch.tensor([7] * 5), torch.tensor([3, 11, 30])
+    inputs = tokens(tokens_BT, torch.tensor([7] * 5), torch.zeros_like(tokens_BT))
+    places_BM = torch.tensor([[3, -1], [11, -1], [30, -1]])
     with Made() as made:
-        model(tokens_BT, lengths_B, torch.zeros_like(tokens_BT), at_N)
+        model({**inputs, "places": places_BM})
     assert (3, 101) in made.shapes
     assert 5 * 7 * 101 not in made.sizes

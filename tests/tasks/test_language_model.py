@@ -18,8 +18,7 @@ from regard.fields.axis import Axis
 from regard.files.row import Row, rows_of
 from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
-from regard.tasks.language_model import ContinueConfig
-from regard.tasks.stretch import BlockTally
+from regard.tasks.language_model import BlockTally, ContinueConfig
 from regard.tasks.task import evaluating
 from regard.text.bytelevel import assembled
 from regard.text.tokenizer import EOS, Tokenizer
@@ -44,7 +43,7 @@ def fitted(kind: str = "char", **changes: Any) -> LanguageModel:
     """`gpt2`: with the vocabulary of a GPT-2."""
     if kind == "gpt2":
         config = LanguageModelConfig.model_validate({"max_length": 12} | changes)
-        return LanguageModel(config, Tokenizer(assembled(*vocabulary())))
+        return LanguageModel.of_vocabulary(config, Tokenizer(assembled(*vocabulary())))
     tokenizer = {"kind": kind, "vocab_size": 300 if kind != "char" else 60, "min_frequency": 1}
     config = LanguageModelConfig.model_validate({"tokenizer": tokenizer, "max_length": 12} | changes)
     return LanguageModel.fit(config, ROWS)
@@ -60,7 +59,7 @@ def model_for(task: LanguageModel, **changes: Any) -> GPT:
 def test_a_text_comes_back_character_by_character(kind: str) -> None:
     task = fitted(kind)
     (example,) = task.encode([Row({"text": MEASURED}, "x", 1)])
-    assert task.tokenizer.decode(example.tokens.tolist()) == MEASURED
+    assert task.tokenizer.decode(example.arrays["ids"].tolist()) == MEASURED
 
 
 @pytest.mark.parametrize("kind", ["char", "bpe", "unigram", "gpt2"])
@@ -72,7 +71,7 @@ def test_scores_are_of_the_whole_text(kind: str, batch_tokens: int) -> None:
     with evaluating(model):
         nats = sum(
             float(F.cross_entropy(model(read[None, :-1]), read[1:], reduction="sum"))
-            for read in (torch.from_numpy(block.tokens.astype(int)) for block in blocks)
+            for read in (torch.from_numpy(block.arrays["ids"].astype(int)) for block in blocks)
         )
     n_tokens = int(blocks.sizes.sum())
     assert metrics["loss"] == pytest.approx(nats / n_tokens, rel=1e-5)
@@ -108,7 +107,7 @@ def test_the_loss_learnt_from_is_the_loss_scored() -> None:
         loss = task.loss(model, batch)
         tally = task.measure(model, batch, thorough=True)
     assert float(loss.shown["tokens"]) == pytest.approx(sum(tally.nats), rel=1e-5)
-    assert tally.tokens == [11, len(blocks[len(blocks) - 1].tokens) - 1, 11]
+    assert tally.tokens == [11, len(blocks[len(blocks) - 1].arrays["ids"]) - 1, 11]
     assert batch.counts == {"tokens": sum(tally.tokens)}
     assert task.collate([blocks[0], blocks[1]]).keep_BT is None, "no padding, nothing to leave out"
 
@@ -117,9 +116,9 @@ def test_the_loss_learnt_from_is_the_loss_scored() -> None:
 def test_a_document_begins_where_another_has_ended(documents: str) -> None:
     task = fitted(documents=documents)
     long, short = task.encode(rows_of(["the fog", "t"], "text"))
-    ids = long.tokens.tolist()
-    assert task.begun(long).tolist() == (ids if documents == "files" else [EOS, *ids])
-    assert task.begun(short).tolist() == [EOS, *short.tokens]
+    long_ids, short_ids = task.tokenizer.ids(["the fog", "t"])
+    assert task.prompt(long).tolist() == (long_ids if documents == "files" else [EOS, *long_ids])
+    assert task.prompt(short).tolist() == [EOS, *short_ids]
 
 
 def answer(task: LanguageModel, model: GPT, *texts: str) -> list[Any]:
@@ -155,8 +154,8 @@ def test_a_gpt2s_own_marks_are_used() -> None:
     task = fitted("gpt2", documents="lines").with_settings(beam=2, max_length=9)
     model, end = model_for(task), vocabulary()[0][END]
     (example,) = task.encode(rows_of(["the fog"], "text"))
-    assert task.keep(example)["tokens"].tolist() == [*task.begun(example).tolist()[1:], end]
-    assert task.begun(example)[0] == end
+    assert example.arrays["ids"].tolist() == [*task.prompt(example).tolist()[1:], end]
+    assert task.prompt(example)[0] == end
     with evaluating(model):
         tree = task.recorded(model, task.collate([example]))
     shown = BeamTree.of(tree, task.tokenizer, "gpt", "the fog", "beam=2")
@@ -246,7 +245,7 @@ def test_who_asks_for_a_beam_wants_nothing_drawn() -> None:
 
 def test_a_prompt_beyond_the_models_positions_is_refused() -> None:
     task = fitted()
-    with pytest.raises(DataError, match=r"input:1: the text has 13 pieces, this model reads 12 at most"):
+    with pytest.raises(DataError, match=r"input:1: the text has 13 tokens, this model reads 12 at most"):
         answer(task, model_for(task), "the grey fog.")
 
 
@@ -265,8 +264,9 @@ def test_leaving_a_piece_out_is_reading_the_text_without_it() -> None:
     model = model_for(task)
     (example,) = task.encode(rows_of(["the fog"], "text"))
     (found,) = answer(task, model, "the fog")
-    text = [*example.tokens.tolist(), *found.ids]
-    batch, first = task.force(example, found), len(example.tokens)
+    prompt = task.prompt(example).tolist()
+    text, first = [*prompt, *found.ids], len(prompt)
+    batch = task.force(example, found)
     with evaluating(model):
         told_KT = task.replay(model, task.leave_out(batch, Axis("text", ()), range(len(text) - 1)))
         for left_out in range(len(text) - 1):
@@ -299,7 +299,7 @@ def test_samples_are_second_halves() -> None:
     task = fitted()
     block = Packed.of(task, ROWS)[0]
     (sample,) = task.samples(model_for(task), [block], CPU)
-    assert sample["input"] + sample["expected"] == task.tokenizer.decode(block.tokens.tolist())
+    assert sample["input"] + sample["expected"] == task.tokenizer.decode(block.arrays["ids"].tolist())
     assert len(sample["answer"]) <= len(sample["expected"])
 
 

@@ -1,13 +1,13 @@
-"""Sentence embeddings: the mean of an encoder's states, scaled to length 1, as sentence-transformers does.
+"""Embeddings: the mean of an encoder's states, scaled to length 1, as sentence-transformers does with texts.
 
-Two texts are alike as far as the product of their vectors is near 1. An encoder that was not trained for that
-(any BERT, before it is) gives vectors all the same, and they mean less.
+Two texts, or two pictures, are alike as far as the product of their vectors is near 1. An encoder that was
+not trained for that (any BERT, before it is) gives vectors all the same, and they mean less.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,64 +16,69 @@ from torch.nn import functional as F
 
 from regard.data.batching import sorted_batches
 from regard.errors import DataError
-from regard.files.row import rows_of, several
+from regard.fields.field import Arrays
+from regard.fields.text import Text
+from regard.files.row import Row, rows_of, several
 from regard.interop.encoder import PretrainedEncoder, read_encoder
-from regard.layers.inputs import tokens
 from regard.layers.pooling import Mean
 from regard.runs.prepare import pick_device
-from regard.tasks.task import padded
+from regard.tasks.shared import moved, tensors
 
 READ_AHEAD = 2048
 """Texts that are sorted by length together."""
-BATCH_TOKENS, BATCH_ROWS = 2048, 128
+BATCH_SIZE, BATCH_ROWS = 2048, 128
 
 Vectors = NDArray[np.float32]
 
 
 class Embedder:
-    """An encoder that turns texts into vectors."""
+    """An encoder that turns texts into vectors, or whatever else it reads."""
 
     def __init__(self, encoder: PretrainedEncoder, device: torch.device) -> None:
-        self.tokenizer, self.max_length, self.device = encoder.tokenizer, encoder.max_length, device
+        self.field, self.max_length, self.device = encoder.field, encoder.max_length, device
         self.d_out = encoder.config.d_out
+        self._input = encoder.field.alone(encoder.max_length)
         self._model = encoder.build().to(device)
         self._mean = Mean(self.d_out)
+        self._fields = {} if isinstance(self.field, Text) else {self.field.kind: self.field}
+        self._ahead = READ_AHEAD if isinstance(self.field, Text) else BATCH_ROWS
         self.n_cut = 0
-        """Texts so far that were longer, so that only their beginning was read."""
+        """Inputs so far that were longer, so that only a part of them was read."""
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> Self:
         """Of a run, a BERT of Hugging Face, or what `regard import` made of one."""
         return cls(read_encoder(Path(folder)), pick_device(device))
 
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        """A row for each text, in their order."""
-        if isinstance(texts, str):
+    def __call__(self, values: Sequence[Any]) -> Vectors:
+        """A row for each input, in their order."""
+        if isinstance(values, str):
             raise DataError("texts: give a list of texts, not one")
-        rows = list(self.stream(texts))
+        rows = list(self.stream(values))
         return np.stack(rows) if rows else np.zeros((0, self.d_out), np.float32)
 
-    def stream(self, texts: Iterable[str]) -> Iterator[Vectors]:
+    def stream(self, values: Iterable[Any]) -> Iterator[Vectors]:
         """The vectors one by one, in bounded memory."""
-        pending = several(texts)
-        first = 1
-        while chunk := list(islice(pending, READ_AHEAD)):
-            yield from self._vectors([row.cells["text"] for row in rows_of(chunk, "text", first=first)])
+        pending = several(values)
+        first, role = 1, self.field.kind
+        while chunk := list(islice(pending, self._ahead)):
+            yield from self._vectors(rows_of(chunk, role, first=first, fields=self._fields))
             first += len(chunk)
 
-    def _vectors(self, texts: Sequence[str]) -> Vectors:
-        whole = self.tokenizer.ids(texts)
-        self.n_cut += sum(len(ids) > self.max_length for ids in whole)
-        framed = [np.array(self.tokenizer.framed(ids[: self.max_length])) for ids in whole]
-        found = np.empty((len(texts), self.d_out), np.float32)
-        for places in sorted_batches([(len(ids),) for ids in framed], BATCH_TOKENS, BATCH_ROWS):
-            found[places] = self._batch([framed[place] for place in places])
+    def _vectors(self, rows: Sequence[Row]) -> Vectors:
+        values = [self.field.parse(row.cells[self.field.kind], row.where) for row in rows]
+        coded = [self._input.assemble([part]) for part in self.field.encode(values)]
+        self.n_cut += sum(bool(one.notes.get("cut")) for one in coded)
+        arrays = [one.arrays for one in coded]
+        found = np.empty((len(rows), self.d_out), np.float32)
+        sizes = [(self._input.size(one),) for one in arrays]
+        for places in sorted_batches(sizes, BATCH_SIZE, BATCH_ROWS):
+            found[places] = self._batch([arrays[place] for place in places])
         return found
 
     @torch.inference_mode()
-    def _batch(self, framed: Sequence[NDArray[np.int64]]) -> Vectors:
-        tokens_BT = padded(framed).to(self.device)
-        lengths_B = torch.tensor([len(ids) for ids in framed], device=self.device)
-        pooled_BD = self._mean(*self._model(tokens(tokens_BT, lengths_B)))
+    def _batch(self, many: Sequence[Arrays]) -> Vectors:
+        inputs = moved(tensors(self._input.collate(many)), self.device)
+        pooled_BD = self._mean(*self._model(inputs))
         vectors: Vectors = F.normalize(pooled_BD, dim=-1).cpu().numpy()
         return vectors

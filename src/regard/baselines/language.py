@@ -13,7 +13,7 @@ from regard.files.row import Row
 
 def tokens_of(task: Any, rows: Sequence[Row]) -> Ints:
     """All tokens of the rows, one after another, as they are learnt from."""
-    tokens: Ints = np.asarray(task.layout.of(task, rows).columns["tokens"].values)
+    tokens: Ints = np.asarray(task.layout.of(task, rows).columns["ids"].values)
     return tokens
 
 
@@ -30,7 +30,7 @@ class NgramModel(Baseline):
         return cls(KneserNey(tokens_of(task, rows), len(task.tokenizer)))
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
-        return [-float(self.model.log_probs(one.tokens).sum()) for one in examples]
+        return [-float(self.model.log_probs(one.arrays["ids"]).sum()) for one in examples]
 
 
 class Unigram(Baseline):
@@ -51,10 +51,10 @@ class Unigram(Baseline):
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
         return [
             (
-                float(self.nats_V[one.labels].sum()),
-                int((one.labels == self.commonest).sum()),
-                math.log(2) if one.follows >= 0 else 0.0,
-                int(one.follows == 0),
+                float(self.nats_V[labels].sum()),
+                int((labels == self.commonest).sum()),
+                math.log(2) if follows >= 0 else 0.0,
+                int(follows == 0),
             )
-            for one in examples
+            for labels, follows in ((one.arrays["labels"], one.arrays["follows"][0]) for one in examples)
         ]

@@ -1,7 +1,7 @@
 """Text without seams: the tokens of all rows one after another, cut into blocks of one length.
 
 The tokens form a ring, which the blocks of an epoch go round once from where (seed, epoch) says: a block may
-begin anywhere, every token is foretold exactly once, and only one block is shorter. Nothing of this is held.
+begin anywhere, every token is predicted exactly once, and only one block is shorter. Nothing of this is held.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class Packing(Encoder, Protocol):
 
     @property
     def block(self) -> int:
-        """Tokens that are foretold together."""
+        """Tokens that are predicted together."""
 
 
 class Packed(Examples):
@@ -35,7 +35,7 @@ class Packed(Examples):
         self.block = encoder.block
         if not self.columns:
             return
-        tokens = self.columns["tokens"]
+        tokens = self.columns["ids"]
         self._tokens, self._ends, self._begin = tokens.values, tokens.ends, 0
         n_blocks = -(-len(self._tokens) // self.block)
         self.sizes = np.full((n_blocks, 1), self.block, np.int32)
@@ -47,10 +47,10 @@ class Packed(Examples):
         return turned
 
     def __getitem__(self, i: Any) -> Any:
-        """With the token before the first that is foretold."""
+        """With the token before the first that is predicted."""
         begin = self._place(i)
         places = np.arange(begin - 1, begin + self.sizes[i, 0])
-        return self._encoder.revive(self.row(i), {"tokens": self._tokens.take(places, mode="wrap")})
+        return self._encoder.revive(self.row(i), {"ids": self._tokens.take(places, mode="wrap")})
 
     def _place(self, i: int) -> int:
         if not 0 <= i < len(self):
@@ -66,6 +66,6 @@ class Packed(Examples):
         n_tokens = int(self.sizes.sum())
         if n_tokens < self.block:
             raise DataError(
-                f"{name}: holds {n_tokens} pieces to learn from, a block has {self.block}; "
+                f"{name}: holds {n_tokens} tokens to learn from, a block has {self.block}; "
                 "give more text, or a smaller task.max_length"
             )

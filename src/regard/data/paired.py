@@ -1,6 +1,6 @@
 """Documents in pairs: two runs of sentences that follow one another, or do not, drawn anew in every epoch.
 
-A document gives an example for every `room` pieces that it has, begun or whole. Its windows lie evenly over
+A document gives an example for every `room` tokens that it has, begun or whole. Its windows lie evenly over
 it and are moved by up to half a window; each begins with a sentence and holds whole sentences. A window is
 cut in two at one of them; every second time its second half makes way for sentences of another document, of
 many the ones that are nearest to as long: otherwise the shorter text would give away that it does not follow.
@@ -16,6 +16,7 @@ import numpy as np
 
 from regard.data.cache import Arrays, Encoder, Examples, Ints, Jagged
 from regard.errors import DataError
+from regard.fields.sentences import DOES_NOT, FOLLOWS, NO_PAIR
 from regard.files.row import Row
 
 MARKS = 3
@@ -27,19 +28,17 @@ DRAWS = 32
 class Pairing(Encoder, Protocol):
     """An encoder whose rows are documents, or parts of them, learnt from in pairs of runs of sentences.
 
-    It keeps their pieces, how many each sentence has, and whether the document ends with the row.
+    Their arrays are `ids`, the `sentence_lengths`, and `closes`: whether the document ends with the row. What
+    it draws from has the arrays `first`, `second` where there is a second run, and `follows`.
     """
 
     @property
     def room(self) -> int:
-        """Pieces of both texts together; no sentence has more than half of them."""
-
-    def drawn(self, row: Row, texts: tuple[Ints, ...], follows: bool | None, rng: np.random.Generator) -> Any:
-        """An example of two texts, or of one, of which nothing follows."""
+        """Tokens of both runs together; no sentence has more than half of them."""
 
 
 class Run(NamedTuple):
-    """Whole sentences one after another: where their pieces begin, and how many each has."""
+    """Whole sentences one after another: where their tokens begin, and how many each has."""
 
     begin: int
     lengths: Ints
@@ -54,51 +53,59 @@ class Paired(Examples):
         left_out: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(encoder, arrays, files, left_out)
-        self._pairing, self._drawn_from = encoder, (0, 0)
+        self._room, self._epoch = encoder.room, (0, 0)
         self.n_documents = self.n_with_next = 0
         """Those that hold anything; those of two sentences or more."""
         if not self.columns:
             return
-        self._tokens, self._lengths, closes = (self.columns[name] for name in ("tokens", "lengths", "closes"))
+        self._tokens, self._lengths, closes = (
+            self.columns[name] for name in ("ids", "sentence_lengths", "closes")
+        )
         rows = np.flatnonzero(closes.values) + 1
         n_rows = len(closes.values)
         self._rows = rows if len(rows) and rows[-1] == n_rows else np.append(rows, n_rows)
         """Of every document, the row after its last."""
         self._ends: Ints = np.asarray(self._tokens.ends[self._rows - 1])
-        n_pieces = np.diff(self._ends, prepend=0)
-        n_examples = -(-n_pieces // encoder.room)
+        n_tokens = np.diff(self._ends, prepend=0)
+        n_examples = -(-n_tokens // self._room)
         self._numbers = np.cumsum(n_examples)
         """Of every document, the example after its last."""
-        self.n_documents = int(np.count_nonzero(n_pieces))
+        self.n_documents = int(np.count_nonzero(n_tokens))
         n_sentences = np.diff(self._lengths.ends[self._rows - 1], prepend=0)
         self.n_with_next = int(np.count_nonzero(n_sentences > 1))
-        longest = np.minimum(n_pieces, encoder.room) + MARKS
+        longest = np.minimum(n_tokens, self._room) + MARKS
         self.sizes = np.repeat(longest, n_examples).astype(np.int32)[:, None]
 
     @property
     def documents(self) -> Jagged:
-        """Their pieces, as they lie."""
+        """Their tokens, as they lie."""
         return Jagged(self._tokens.values, self._ends)
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
         drawn = copy(self)
-        drawn._drawn_from = seed, epoch
+        drawn._epoch = seed, epoch
         return drawn
 
     def __getitem__(self, i: Any) -> Any:
         if not 0 <= i < len(self):
             raise IndexError(i)
-        rng = np.random.default_rng((*self._drawn_from, i, MARKS))
+        rng = np.random.default_rng((*self._epoch, i, MARKS))
+        pair = self._encoder.revive(self.row(i), self._pair(i, rng))
+        return self._encoder.draw(pair, rng, self)
+
+    def _pair(self, i: int, rng: np.random.Generator) -> Arrays:
+        """The runs of an example, and whether the second follows the first."""
         document, room = self._document(i), int(self.sizes[i, 0]) - MARKS
         begin, lengths = self._run_at(self._place(document, i, rng), room)
-        row = self.row(i)
         if len(lengths) < 2 or self.n_documents < 2:
-            return self._pairing.drawn(row, (self._pieces(begin, lengths),), None, rng)
+            return {"first": self._tokens_of(begin, lengths), "follows": np.array([NO_PAIR])}
         n_first = int(rng.integers(1, len(lengths)))
-        first, rest = self._pieces(begin, lengths[:n_first]), lengths[n_first:]
+        first, rest = self._tokens_of(begin, lengths[:n_first]), lengths[n_first:]
         if rng.random() < 0.5:
-            return self._pairing.drawn(row, (first, self._pieces(begin + len(first), rest)), True, rng)
-        return self._pairing.drawn(row, (first, self._elsewhere(document, int(rest.sum()), rng)), False, rng)
+            second, follows = self._tokens_of(begin + len(first), rest), FOLLOWS
+        else:
+            second, follows = self._elsewhere(document, int(rest.sum()), rng), DOES_NOT
+        return {"first": first, "second": second, "follows": np.array([follows])}
 
     def row(self, i: int) -> Row:
         """The row in which its document begins."""
@@ -112,10 +119,10 @@ class Paired(Examples):
         return int(self._ends[document - 1]) if document else 0, int(self._ends[document])
 
     def _place(self, document: int, i: int, rng: np.random.Generator) -> int:
-        """A piece in the sentence that its window begins with."""
+        """A token of the sentence that its window begins with."""
         begin, end = self._span(document)
         before, after = int(self._numbers[document - 1]) if document else 0, int(self._numbers[document])
-        room, last = self._pairing.room, after - before - 1
+        room, last = self._room, after - before - 1
         if not last:
             return begin
         evenly = (end - begin - room) * (i - before) / last
@@ -123,14 +130,14 @@ class Paired(Examples):
         return begin + int(np.clip(moved, 0, end - begin - room))
 
     def _run_at(self, place: int, room: int) -> Run:
-        """From the beginning of the sentence that a piece stands in."""
+        """The run from the beginning of the sentence that a token stands in."""
         row = int(np.searchsorted(self._tokens.ends, place, side="right"))
         ends = np.cumsum(self._lengths[row], dtype=np.int64)
         within = int(np.searchsorted(ends, place - self._begin(row), side="right"))
         return self._run(row, within, room)
 
     def _run(self, row: int, within: int, room: int) -> Run:
-        """As many sentences as fit, up to the end of the document, from one of a row on."""
+        """As many sentences as fit, up to the end of the document, from a sentence of a row on."""
         before = int(self._lengths[row][:within].sum(dtype=np.int64))
         first = int(self._lengths.ends[row - 1] if row else 0) + within
         document = int(np.searchsorted(self._rows, row, side="right"))
@@ -141,7 +148,7 @@ class Paired(Examples):
     def _begin(self, row: int) -> int:
         return int(self._tokens.ends[row - 1]) if row else 0
 
-    def _pieces(self, begin: int, lengths: Ints) -> Ints:
+    def _tokens_of(self, begin: int, lengths: Ints) -> Ints:
         return self._tokens.values[begin : begin + int(lengths.sum())]
 
     def _elsewhere(self, document: int, room: int, rng: np.random.Generator) -> Ints:
@@ -156,7 +163,7 @@ class Paired(Examples):
             place += (end - begin) * (place >= begin)
             row = int(np.searchsorted(self._tokens.ends, place, side="right"))
             found = self._run(row, int(rng.integers(len(self._lengths[row]))), room)
-            best = max(best, self._pieces(*found), key=len)
+            best = max(best, self._tokens_of(*found), key=len)
             if len(best) == room:
                 break
         return best if len(best) else self._tokens.values[found.begin : found.begin + room]

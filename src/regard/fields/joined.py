@@ -68,12 +68,17 @@ class Joined:
         if how == "blank":
             ids = np.repeat(batch["ids"], len(units), 0)
             gone = np.flatnonzero(~stays)
-            ids[gone, np.array(units)[gone]] = self.fields[0].tokenizer.marks.unknown
+            ids[gone, np.array(units)[gone]] = self.blank
             return {name: np.repeat(array, len(units), 0) for name, array in batch.items()} | {"ids": ids}
         rows = {
             name: _without_words(batch[name], units, stays) for name in ("ids", "segments") if name in batch
         }
         return rows | {"lengths": batch["lengths"] - 1 + stays}
+
+    @property
+    def blank(self) -> int:
+        """What stands where a token is made blank."""
+        return self.fields[0].tokenizer.marks.unknown
 
     def is_mark(self, ids: Any) -> Any:
         """Which of these are marks, not words."""

@@ -46,7 +46,7 @@ class ContinuationEngine:
     def __init__(self, task: LanguageModel, model: GPT) -> None:
         greedy = ContinueConfig(sample=False, beam=1, max_length=_max_new_tokens(task))
         config = task.config.model_copy(update={"decode": greedy})
-        self.task, self.model = LanguageModel(config, task.tokenizer), model
+        self.task, self.model = LanguageModel(config, task.text), model
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         batch = self.task.collate(self.task.encode(self.task.asked(texts)))
@@ -57,7 +57,7 @@ class ContinuationEngine:
 
     def score(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[list[float]]:
         examples = self.task.encode(self.task.asked(texts))
-        prompt_ids = [self.task.begun(example).tolist() for example in examples]
+        prompt_ids = [self.task.prompt(example).tolist() for example in examples]
         device = next(self.model.parameters()).device
 
         def logits(tokens_BT: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class HFContinuationEngine:
 
     def __init__(self, folder: Path, task: LanguageModel) -> None:
         self.name, self.model, self.tokenizer = load_folder(folder, "CausalLM")
-        self.max_new_tokens, self.end = _max_new_tokens(task), task.end
+        self.max_new_tokens, self.end = _max_new_tokens(task), task.input.end
 
     def answer(self, texts: Sequence[str]) -> list[Answer]:
         prompt_ids = self._prompt_ids(texts)

@@ -1,4 +1,4 @@
-"""Pretrained encoders with their vocabulary: from a run, a BERT folder, or an encoder folder.
+"""Pretrained encoders with the field they read: from a run, a BERT folder, or an encoder folder.
 
 An encoder folder is like a model folder (store.py), but its config.json has an encoder and no task;
 `regard import` makes one of a BERT without a usable head.
@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from regard import __version__, durable
-from regard.errors import CheckpointError, RunError
+from regard.errors import CheckpointError, RecipeError, RunError
+from regard.fields.text import Text
 from regard.interop import bert
 from regard.interop.tensors import WEIGHTS
 from regard.layers.pooling import Pooler
@@ -33,7 +34,8 @@ POOLER = "pooling.dense."
 class PretrainedEncoder:
     folder: Path
     config: EncoderConfig
-    tokenizer: Tokenizer
+    field: Any
+    """The fitted field that it reads."""
     tensors: dict[str, Tensor]
     """Tensors by the names of our models: encoder.…, and those of its heads, if any."""
     weights: Path
@@ -41,11 +43,19 @@ class PretrainedEncoder:
     max_length: int
     """Longest text in tokens; longer ones are truncated."""
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The vocabulary of an encoder of texts, which is all that a training can begin with."""
+        if not isinstance(self.field, Text):
+            raise RecipeError(
+                f"model.init_from: the encoder in {self.folder} reads {self.field.kind}, and only an encoder "
+                "of texts can begin another training; leave init_from out"
+            )
+        return self.field.tokenizer
+
     def build(self) -> nn.Module:
         """Build the encoder alone, with its weights."""
-        model: nn.Module = on_meta_device(lambda: self.config.build({"vocab": len(self.tokenizer)})).to_empty(
-            device="cpu"
-        )
+        model: nn.Module = on_meta_device(lambda: self.config.build(self.field.width)).to_empty(device="cpu")
         model.load_state_dict(self.encoder_tensors)
         return model.eval()
 
@@ -100,7 +110,7 @@ def from_bert(folder: Path, hf_folder: bert.BertFolder) -> PretrainedEncoder:
     return PretrainedEncoder(
         folder,
         hf_folder.config,
-        hf_folder.tokenizer,
+        Text(learnt=hf_folder.tokenizer),
         hf_folder.tensors,
         folder / WEIGHTS,
         hf_folder.max_length,
@@ -138,16 +148,17 @@ def _from_encoder_folder(folder: Path, content: dict[str, Any]) -> PretrainedEnc
         raise CheckpointError(f"{path}: damaged, the sizes of its encoder overflow ({error})") from error
     check_size(folder / WEIGHTS, parts)
     load_weights(folder / WEIGHTS, parts.to_empty(device="cpu"))
-    return PretrainedEncoder(
-        folder, config, tokenizer, parts.state_dict(), folder / WEIGHTS, saved.max_length
-    )
+    field = Text(learnt=tokenizer)
+    return PretrainedEncoder(folder, config, field, parts.state_dict(), folder / WEIGHTS, saved.max_length)
 
 
 def _from_run(folder: Path) -> PretrainedEncoder:
+    task: Any
     task, task_config, model, config, _ = load_model(folder)
     if not isinstance(config, EncodingConfig):
         raise RunError(f"{folder}: its model ({config}) has no encoder; init_from needs a model with one")
-    tokenizer, *_ = task.tokenizers.values()  # all roles share one
+    read, *_ = task.given.values()  # texts that are read together share one vocabulary
+    field = Text(learnt=read.tokenizer) if isinstance(read, Text) else read
     inner = folder / "model" if (folder / "model").is_dir() else folder
     tensors, weights = dict(model.state_dict()), inner / WEIGHTS
-    return PretrainedEncoder(folder, config.encoder, tokenizer, tensors, weights, task_config.max_length)
+    return PretrainedEncoder(folder, config.encoder, field, tensors, weights, task_config.max_length)

@@ -16,8 +16,10 @@ from regard.interop import hf_bert
 from regard.interop.bert import PRETRAINED, PRETRAINING
 from regard.interop.hf import load_folder
 from regard.interop.parity import Answer
+from regard.layers.inputs import tokens
 from regard.models import BertPretrainingConfig
 from regard.tasks import Pretrain
+from regard.tasks.shared import moved
 from regard.tasks.task import padded
 
 
@@ -71,14 +73,14 @@ def our_engine(task: Pretrain, model: nn.Module) -> MaskedWordEngine:
     def log_probs(texts: Sequence[str]) -> Tensor:
         truncated = (ids[: task.config.max_length] for ids in task.tokenizer.ids(texts))
         framed = [np.array(task.tokenizer.framed(ids)) for ids in truncated]
-        for tokens in framed:
-            tokens[len(tokens) // 2] = task.masking.mask
-        tokens_BT, lengths_B = padded(framed), torch.tensor([len(tokens) for tokens in framed])
-        at_B = torch.arange(len(framed)) * tokens_BT.shape[1] + lengths_B // 2
-        inputs = (tokens_BT, lengths_B, torch.zeros_like(tokens_BT), at_B)
+        for ids in framed:
+            ids[len(ids) // 2] = task.input.blank
+        ids_BT, lengths_B = padded(framed), torch.tensor([len(ids) for ids in framed])
+        at_B = torch.arange(len(framed)) * ids_BT.shape[1] + lengths_B // 2
+        inputs = {**tokens(ids_BT, lengths_B, torch.zeros_like(ids_BT)), "places": at_B[:, None]}
         device = next(model.parameters()).device
         with torch.inference_mode():
-            words_BV, next_B2 = model(*(tensor.to(device) for tensor in inputs))
+            words_BV, next_B2 = model(moved(inputs, device))
         return _log_probs(words_BV.cpu(), next_B2.cpu())
 
     return MaskedWordEngine("regard", task.tokenizer.names, log_probs)

@@ -161,7 +161,7 @@ def _task(path: Path, hf_bert: bert.BertFolder, kind: str, config: Any) -> AnyTa
             )
         return Answer.of_vocabulary(config, hf_bert.tokenizer, may_be_none=may_be_none)
     if kind == "pretrain":
-        return Pretrain(config, hf_bert.tokenizer)
+        return Pretrain.of_vocabulary(config, hf_bert.tokenizer)
     labels = hf_bert.labels
     _require_two(path, hf_bert.content, labels)
     labelling: Any = TASKS[kind]
@@ -211,7 +211,7 @@ def _save_gpt(path: Path, hf_gpt2: gpt2.GPT2Folder, out: Path) -> None:
             f"{path}: n_positions is {hf_gpt2.config.max_positions}, but texts may have "
             f"{task_config.max_length} tokens and EOS"
         )
-    task = LanguageModel(task_config, hf_gpt2.tokenizer)
+    task = LanguageModel.of_vocabulary(task_config, hf_gpt2.tokenizer)
     model = build_meta(hf_gpt2.config, task.widths).to_empty(device="cpu")
     fill(model, hf_gpt2.tensors, str(path.with_name(WEIGHTS)))
     save_model(out, task, task_config, model, hf_gpt2.config, {})

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from regard.layers.feedforward import activated
 from regard.layers.heads import Head, HeadInput, logits
-from regard.layers.inputs import tokens
+from regard.layers.inputs import Inputs
 from regard.layers.pooling import Pooler
 from regard.linear import Linear
 from regard.models.cooccurrence import ppmi_vectors
@@ -81,16 +81,10 @@ class BertPretraining(nn.Module):
     def reset_parameters(self) -> None:
         nn.init.zeros_(self.output_bias)
 
-    def forward(
-        self,
-        tokens_BT: Tensor,
-        lengths_B: Tensor,
-        segments_BT: Tensor,
-        at_N: Tensor,
-        head: Head = logits,
-    ) -> tuple[Tensor, Tensor]:
-        """What is read at these places among all of tokens_BT, and scores_B2: follows, does not."""
-        states_BTD = self.encoder(tokens(tokens_BT, lengths_B, segments_BT)).states_RTD
+    def forward(self, inputs: Inputs, head: Head = logits) -> tuple[Tensor, Tensor]:
+        """The `head` of the states at the `places` of hidden tokens, and scores_B2: follows, does not."""
+        states_BTD, lengths_B = self.encoder(inputs).states_RTD, inputs["lengths"]
+        at_N = inputs["places"][inputs["places"] >= 0]
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
         masked = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
         scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))

@@ -5,8 +5,9 @@ mark, in blocks of `max_length`. Scores are of whole texts, cut into blocks in t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,23 +18,29 @@ from torch import Tensor, nn
 
 from regard.baselines import Baseline
 from regard.baselines.language import NgramModel
-from regard.data.cache import Arrays, Examples, Ints
+from regard.data.cache import Examples, Ints
+from regard.data.example import Example
 from regard.data.packed import Packed
 from regard.data.sample import sampled
 from regard.data.splits import End, Every, HoldOut
 from regard.decode import DecodeConfig, Hypothesis, Step, in_order
 from regard.errors import DataError
 from regard.fields.axis import Axis, ended
-from regard.files.documents import By, goes_on
+from regard.fields.document import Document
+from regard.fields.field import Coded
+from regard.files.documents import By
 from regard.files.row import Row
 from regard.layers.heads import log_probs, smoothed_cross_entropy
+from regard.layers.inputs import Inputs
+from regard.metrics.language import perplexity
 from regard.metrics.metric import Metric
+from regard.metrics.resample import Floats, Scores, unweighted
 from regard.models import GPT
 from regard.models.widths import Widths
 from regard.tasks.language_model_data import LANGUAGE_MODEL
-from regard.tasks.language_model_data import Continuation as ContinuationAnswer
-from regard.tasks.stretch import BlockTally, Continuation, Stretch, Stretches
-from regard.tasks.task import Axes, Loss, Part, TaskSettings, layer_of, padded, without_each
+from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.task import Axes, Fields, Loss, Part, TaskSettings, layer_of, padded
 from regard.tasks.task_data import TaskData
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
@@ -43,7 +50,7 @@ from regard.text.writing import Space
 ENOUGH_PARTS = 100_000
 """Of texts, a few thousand characters each, that a vocabulary is learnt from at most."""
 MOST_WRITTEN = 10_000
-"""Pieces of a continuation at most, whoever asks."""
+"""Tokens of a continuation at most, whoever asks."""
 CONTINUATION_BYTES = range(0x80, 0xC0)
 """In UTF-8: they begin no character."""
 
@@ -58,15 +65,15 @@ class TextTokenizer(TokenizerConfig):
 class ContinueConfig(DecodeConfig):
     """A text goes on for a given length, whatever that of its beginning; the likeliest way soon repeats."""
 
-    sample: bool = Field(True, description="draw each piece by its probability; `beam` is not used then")
+    sample: bool = Field(True, description="draw each token by its probability; `beam` is not used then")
     top_p: float = Field(0.95, gt=0, le=1, description="draw from the likeliest that make up this share")
-    max_length: int | None = Field(200, ge=1, description="pieces at most; max_ratio is not used")
+    max_length: int | None = Field(200, ge=1, description="tokens at most; max_ratio is not used")
 
     def limit(self, n_source: int) -> int:
         return MOST_WRITTEN if self.max_length is None else self.max_length + 1
 
     def changed(self, **changes: Any) -> Self:
-        """Who asks for a beam wants nothing drawn."""
+        """The settings with these changes; a search with a beam draws nothing."""
         drawn = {"sample": False} if "beam" in changes else {}
         return super().changed(**(drawn | changes))
 
@@ -81,9 +88,18 @@ class LanguageModelConfig(TaskSettings):
         description="what a document of plain text is: a line, what stands between blank lines, or a file; "
         "of .tsv, .csv, .jsonl and .parquet it is each row",
     )
-    max_length: int = Field(256, ge=4, description="pieces of a block, and so of what is read back at most")
+    max_length: int = Field(256, ge=4, description="tokens of a block, and so of what is read back at most")
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     decode: ContinueConfig = ContinueConfig()
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The unfitted field that is read, by role."""
+        return {"text": Document(self.tokenizer)}
+
+    @property
+    def unfitted(self) -> Fields:
+        return self.given
 
     @property
     def document(self) -> By:
@@ -94,11 +110,93 @@ class LanguageModelConfig(TaskSettings):
         return End() if self.documents == "files" else Every("documents")
 
 
+@dataclass(frozen=True)
+class PassageBatch:
+    inputs: Inputs
+    examples: tuple[Example, ...]
+    continued: Tensor | None = None
+    """The tokens of an answer that is replayed, in one row; they stand at the end of the passage."""
+    left_out: Sequence[int] | None = None
+    """The places of a replay that are left out, each in a row of its own."""
+
+    @cached_property
+    def keep_BT(self) -> Tensor | None:
+        """Where a token is predicted; None for everywhere."""
+        ids_BT, lengths_B = self.inputs["ids"], self.inputs["lengths"]
+        places_T = torch.arange(1, ids_BT.shape[1], device=ids_BT.device)
+        keep_BT = places_T < lengths_B[:, None]
+        return None if bool(keep_BT.all()) else keep_BT
+
+    @property
+    def labels_N(self) -> Tensor:
+        labels_BT = self.inputs["ids"][:, 1:]
+        return labels_BT.flatten() if self.keep_BT is None else labels_BT[self.keep_BT]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"tokens": int(self.inputs["lengths"].sum()) - len(self.inputs["lengths"])}
+
+    def to(self, device: torch.device) -> Self:
+        continued = None if self.continued is None else self.continued.to(device)
+        return replace(self, inputs=moved(self.inputs, device), continued=continued)
+
+
+class Continuation(Prediction):
+    """`text` is what follows the prompt, without it."""
+
+    score: Rounded | None = None
+    others: tuple["Continuation", ...] = Field((), description="the rest of the n best")
+    ids: tuple[int, ...] = Field(exclude=True)
+    steps: tuple[float, ...] = Field((), exclude=True)
+    """The log-probability of each token, and of the end."""
+
+    def to_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+@dataclass(frozen=True)
+class BlockTally(Columns):
+    """The cost of every block, its tokens, its characters, and how many of the tokens are unknown."""
+
+    has_loss: ClassVar[bool] = True
+    vocabulary: str
+    """Its digest."""
+    nats: list[float]
+    tokens: list[int]
+    characters: list[int]
+    unknown: list[int]
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(self.tokens)
+
+    @property
+    def truth(self) -> list[tuple[str, int, int]]:
+        """Blocks of another vocabulary are other blocks."""
+        return [(self.vocabulary, *of) for of in zip(self.tokens, self.characters, strict=True)]
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        """With the share of unknown tokens where there are any: what they stand for was not predicted."""
+        sums_R4 = weights_RN @ np.array([self.nats, self.tokens, self.characters, self.unknown]).T
+        nats_R, tokens_R, characters_R, unknown_R = sums_R4.T
+        scores = perplexity(nats_R, tokens_R, characters_R)
+        return scores | ({"unknown": 100 * unknown_R / tokens_R} if any(self.unknown) else {})
+
+    def metrics(self) -> dict[str, float]:
+        return unweighted(self)
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        return {}
+
+
 class LanguageModel(Writing):
     kind: ClassVar[str] = "language_model"
     data: ClassVar[TaskData] = LANGUAGE_MODEL
     says: ClassVar[str] = "Texts in, how they go on out; with `stream`, events as for /v1/translate."
-    prediction: ClassVar[type[BaseModel]] = ContinuationAnswer
+    prediction: ClassVar[type[BaseModel]] = Continuation
     route: ClassVar[str] = "generate"
     settings: ClassVar[type[Any]] = LanguageModelConfig
     models: ClassVar[tuple[str, ...]] = ("gpt",)
@@ -107,28 +205,33 @@ class LanguageModel(Writing):
     metric = Metric("probability")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (NgramModel,)
 
-    def __init__(self, config: LanguageModelConfig, tokenizer: Tokenizer) -> None:
-        self.config, self.tokenizer = config, tokenizer
-        self.widths = Widths({"vocab": len(tokenizer)}, {"vocab": len(tokenizer)}, shared=True)
-        self.writer = Writer(tokenizer, MOST_WRITTEN, f"the {MOST_WRITTEN:,} of any continuation")
+    def __init__(self, config: LanguageModelConfig, text: Document) -> None:
+        """Takes the fitted field."""
+        self.config, self.text = config, text
+        self.given = {"text": text}
+        self.input = text.streamed(config.max_length)
+        self.widths = Widths(text.width, text.width, shared=True)
+        self.writer = Writer(self.tokenizer, MOST_WRITTEN, f"the {MOST_WRITTEN:,} of any continuation")
 
     @classmethod
     def fit(
         cls, config: LanguageModelConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None
     ) -> Self:
-        if tokenizer is None:
-            texts = sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
-            tokenizer = Tokenizer.train(config.tokenizer, texts)
-        return cls(config, tokenizer).checked()
+        texts = () if tokenizer else sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
+        return cls(config, config.given["text"].fit(texts, tokenizer)).checked()
+
+    @classmethod
+    def of_vocabulary(cls, config: LanguageModelConfig, tokenizer: Tokenizer) -> Self:
+        """The task with a vocabulary that was learnt elsewhere."""
+        return cls(config, replace(config.given["text"], learnt=tokenizer))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.text.tokenizer
 
     @property
     def block(self) -> int:
         return self.config.max_length
-
-    @property
-    def end(self) -> int:
-        """What closes a document."""
-        return self.tokenizer.marks.end
 
     @property
     def decode(self) -> DecodeConfig:
@@ -140,64 +243,56 @@ class LanguageModel(Writing):
 
     def with_settings(self, **changes: Any) -> Self:
         decode = self.config.decode.changed(**changes)
-        return type(self)(self.config.model_copy(update={"decode": decode}), self.tokenizer)
+        return type(self)(self.config.model_copy(update={"decode": decode}), self.text)
 
     def save(self, folder: Path) -> None:
-        self.tokenizer.save(folder / "tokenizer.json")
+        self.text.save(folder)
 
     @classmethod
     def load(cls, config: LanguageModelConfig, folder: Path) -> Self:
-        return cls(config, Tokenizer.load(folder / "tokenizer.json"))
+        return cls(config, config.given["text"].load(folder))
 
-    def encode(self, rows: Sequence[Row]) -> list[Stretch]:
-        found = self.tokenizer.ids([row.cells["text"] for row in rows])
-        return [Stretch(row, np.array(ids, np.int64)) for row, ids in zip(rows, found, strict=True)]
+    def encode(self, rows: Sequence[Row]) -> list[Example]:
+        parts = self.text.encode([self.text.parse(row.cells["text"], row.where) for row in rows])
+        read = [self.input.assemble([part]) for part in parts]
+        return [Example(row, *coded) for row, coded in zip(rows, read, strict=True)]
 
-    def is_answerable(self, example: Stretch) -> bool:
-        return len(example.tokens) > 0
+    def is_answerable(self, example: Example) -> bool:
+        return not self.input.is_empty(example.arrays)
 
-    def size(self, example: Stretch) -> tuple[int]:
-        return (max(1, len(example.tokens)),)
+    def size(self, example: Example) -> tuple[int]:
+        return (max(1, len(self.input.opened(_coded(example)))),)
 
-    def keep(self, example: Stretch) -> Arrays:
-        """A document is closed where it ends."""
-        tokens = example.tokens
-        is_part = goes_on(example.row.cells["text"])
-        return {"tokens": tokens if is_part else np.append(tokens, self.end)}
+    def collate(self, examples: Sequence[Example]) -> PassageBatch:
+        return PassageBatch(tensors(self.input.collate([one.arrays for one in examples])), tuple(examples))
 
-    def revive(self, row: Row, kept: Arrays) -> Stretch:
-        return Stretch(row, kept["tokens"])
-
-    def collate(self, examples: Sequence[Stretch]) -> Stretches:
-        lengths = torch.tensor([len(example.tokens) for example in examples])
-        return Stretches(padded([example.tokens for example in examples]), lengths, tuple(examples))
-
-    def loss(self, model: nn.Module, batch: Stretches) -> Loss:
+    def loss(self, model: nn.Module, batch: PassageBatch) -> Loss:
         read = smoothed_cross_entropy(batch.labels_N, self.config.label_smoothing)
-        smoothed, plain = model(batch.tokens_BT[:, :-1], batch.keep_BT, read)
+        smoothed, plain = model(batch.inputs["ids"][:, :-1], batch.keep_BT, read)
         return Loss({"tokens": Part(smoothed)}, shown={"tokens": plain.detach()})
 
-    def measure(self, model: nn.Module, batch: Stretches, *, thorough: bool) -> BlockTally:
-        log_prob_N = model(batch.tokens_BT[:, :-1], batch.keep_BT, log_probs(batch.labels_N))
-        blocks = torch.split(log_prob_N, (batch.lengths_B - 1).tolist())
+    def measure(self, model: nn.Module, batch: PassageBatch, *, thorough: bool) -> BlockTally:
+        log_prob_N = model(batch.inputs["ids"][:, :-1], batch.keep_BT, log_probs(batch.labels_N))
+        blocks = torch.split(log_prob_N, (batch.inputs["lengths"] - 1).tolist())
         return self.tally(batch.examples, [-float(each.double().sum()) for each in blocks])
 
-    def tally(self, examples: Sequence[Stretch], answers: Sequence[Any]) -> BlockTally:
+    def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> BlockTally:
         """The tally of −log of the probability of each block after its first token."""
-        sums = [self._spelt_V2[one.tokens[1:]].sum(0).tolist() for one in examples]
+        labels = [one.arrays["ids"][1:] for one in examples]
+        sums = [self._spelt_V2[ids].sum(0).tolist() for ids in labels]
         return BlockTally(
             self.tokenizer.digest,
             [*answers],
-            [len(one.tokens) - 1 for one in examples],
+            list(map(len, labels)),
             [characters for characters, _ in sums],
             [unknown for _, unknown in sums],
         )
 
     @cached_property
     def _spelt_V2(self) -> Ints:
-        """How many characters each piece begins, and whether it is unknown; end marks begin none."""
+        """How many characters each token begins, and whether it is unknown; end marks begin none."""
         spelt = [spelling.encode("utf-8", "surrogateescape") for spelling in self.tokenizer.spellings]
-        counts = [sum(byte not in CONTINUATION_BYTES for byte in piece) for piece in spelt]
+        counts = [sum(byte not in CONTINUATION_BYTES for byte in token) for token in spelt]
         marks = self.tokenizer.marks
         spelt_V2 = np.array([(n_characters, 0) for n_characters in counts])
         if marks.unknown not in marks.unspoken:
@@ -205,87 +300,95 @@ class LanguageModel(Writing):
         return spelt_V2
 
     def samples(
-        self, model: nn.Module, examples: Sequence[Stretch], device: torch.device
+        self, model: nn.Module, examples: Sequence[Example], device: torch.device
     ) -> list[dict[str, str]]:
         """The second half of some blocks, as it is and as the model would have it."""
-        prompts = [replace(one, tokens=one.tokens[: len(one.tokens) // 2]) for one in examples]
-        rests = [one.tokens[len(one.tokens) // 2 :].tolist() for one in examples]
-        longest = max(self.writer.asked(self.decode), *map(len, rests))
+        halves = [np.split(one.arrays["ids"], [len(one.arrays["ids"]) // 2]) for one in examples]
+        prompts = [
+            replace(one, arrays={"ids": first}) for one, (first, _) in zip(examples, halves, strict=True)
+        ]
+        longest = max(self.writer.asked(self.decode), *(len(rest) for _, rest in halves))
         short = {"max_length": longest, "min_length": 0, "n_best": 1}
-        task = type(self)(
-            self.config.model_copy(update={"decode": self.config.decode.model_copy(update=short)}),
-            self.tokenizer,
-        )
+        config = self.config.model_copy(update={"decode": self.decode.model_copy(update=short)})
+        task = type(self)(config, self.text)
         answers = in_order(task.predict(model, self.collate(prompts).to(device)))
         return [
             {
-                "input": self.tokenizer.decode(prompt.tokens.tolist()),
-                "expected": self.text_of(prompt, rest),
+                "input": self.tokenizer.decode(first.tolist()),
+                "expected": self.text_of(prompt, rest.tolist()),
                 "answer": answer.text,
             }
-            for prompt, rest, answer in zip(prompts, rests, answers, strict=True)
+            for prompt, (first, rest), answer in zip(prompts, halves, answers, strict=True)
         ]
 
-    def search(self, model: nn.Module, batch: Stretches, decode: DecodeConfig) -> Iterator[Step]:
+    def search(self, model: nn.Module, batch: PassageBatch, decode: DecodeConfig) -> Iterator[Step]:
         assert isinstance(model, GPT)
-        prompts = [self.begun(example) for example in batch.examples]
-        device = batch.tokens_BT.device
+        prompts = [self.prompt(example) for example in batch.examples]
+        device = batch.inputs["ids"].device
         lengths_B = torch.tensor([len(prompt) for prompt in prompts], device=device)
         state = model.start(padded(prompts).to(device), lengths_B, self.block)
         return self.writer(model, state, [prompt.tolist() for prompt in prompts], decode, device)
 
-    def begun(self, example: Stretch) -> Ints:
-        """What is continued. A document begins where another has ended; so does what is too short to tell."""
-        tokens = example.tokens
-        if self.config.documents != "files" or len(tokens) < 2:
-            tokens = np.insert(tokens, 0, self.end)
-        if len(tokens) > self.block:
+    def prompt(self, example: Example) -> Ints:
+        """The tokens to continue: after an end mark where they begin a document, or are too few to tell."""
+        ids: Ints = self.input.opened(_coded(example))
+        if self.config.documents != "files" or len(ids) < 2:
+            ids = np.insert(ids, 0, self.input.end)
+        if len(ids) > self.block:
             raise DataError(
-                f"{example.row.where}: the text has {len(tokens)} pieces, this model reads {self.block} "
+                f"{example.row.where}: the text has {len(ids)} tokens, this model reads {self.block} "
                 "at most (task.max_length); give less of it"
             )
-        return tokens
+        return ids
 
-    def text_of(self, example: Stretch, ids: Sequence[int]) -> str:
-        """Decoded together with the prompt, since a piece may mean something else at the beginning."""
-        given = example.tokens.tolist()
-        prompt = self.tokenizer.decode(given)
-        return self.tokenizer.decode([*given, *ids])[len(prompt) :]
+    def text_of(self, example: Example, ids: Sequence[int]) -> str:
+        """Decoded together with the prompt, since a token may mean something else at the beginning."""
+        before = self.input.opened(_coded(example)).tolist()
+        prompt = self.tokenizer.decode(before)
+        return self.tokenizer.decode([*before, *ids])[len(prompt) :]
 
-    def told(self, example: Stretch, found: Sequence[Hypothesis]) -> Continuation:
+    def told(self, example: Example, found: Sequence[Hypothesis]) -> Continuation:
         best, *rest = found
-        others = tuple(self.told(example, [other]) for other in rest)
-        return Continuation(self.text_of(example, best.ids), best.ids, best.score, others, best.steps)
+        return Continuation(
+            text=self.text_of(example, best.ids),
+            score=None if isnan(best.score) else best.score,
+            others=tuple(self.told(example, [other]) for other in rest),
+            ids=best.ids,
+            steps=best.steps,
+        )
 
-    def _forced(self, example: Stretch, prediction: Continuation) -> tuple[list[int], list[int]]:
+    def _forced(self, example: Example, prediction: Continuation) -> tuple[list[int], list[int]]:
         """The prompt and as much of the answer as one block holds."""
-        prompt = self.begun(example).tolist()
-        answer = list(prediction.ids) or [self.end]
+        prompt = self.prompt(example).tolist()
+        answer = list(prediction.ids) or [self.input.end]
         return prompt, answer[: self.block + 1 - len(prompt)]
 
-    def force(self, example: Stretch, prediction: Continuation) -> Stretches:
+    def force(self, example: Example, prediction: Continuation) -> PassageBatch:
         prompt, answer = self._forced(example, prediction)
-        batch = self.collate([Stretch(example.row, np.array(prompt + answer))])
-        return replace(batch, n_given=len(prompt))
+        batch = self.collate([Example(example.row, {"ids": np.array(prompt + answer)})])
+        return replace(batch, continued=torch.tensor([answer]))
 
-    def replay(self, model: nn.Module, batch: Stretches) -> Tensor:
-        """NaN for what comes before the token that was left out, which nothing was left out of."""
-        tokens_BT, first = batch.tokens_BT, batch.n_given
-        labels_BT = tokens_BT[:, first:]
-        before_BT = torch.arange(first - 1, tokens_BT.shape[1] - 1, device=tokens_BT.device)[None]
-        read_BT = tokens_BT[:, :-1]
+    def replay(self, model: nn.Module, batch: PassageBatch) -> Tensor:
+        """NaN for what comes before the token that was left out, as it cannot change."""
+        assert batch.continued is not None
+        ids_BT, labels_1Q = batch.inputs["ids"], batch.continued
+        n_rows, length = ids_BT.shape
+        end = length + (batch.left_out is not None)
+        before_1Q = torch.arange(end - labels_1Q.shape[1], end, device=ids_BT.device)[None] - 1
         if batch.left_out is None:
-            return _told(model, read_BT, before_BT, labels_BT)
-        left_out_B1 = torch.tensor(batch.left_out, device=tokens_BT.device)[:, None]
-        moved_BT = before_BT - (before_BT >= left_out_B1).long()
-        labels_BT = labels_BT.expand(len(batch.left_out), -1)
-        told_BT = _told(model, without_each(read_BT, batch.left_out), moved_BT, labels_BT)
-        return told_BT.masked_fill(before_BT < left_out_B1, torch.nan)
+            return _log_probs(model, ids_BT[:, :-1], before_1Q, labels_1Q)
+        left_out_B1 = torch.tensor(batch.left_out, device=ids_BT.device)[:, None]
+        moved_BQ = before_1Q - (before_1Q >= left_out_B1).long()
+        log_probs_BQ = _log_probs(model, ids_BT[:, :-1], moved_BQ, labels_1Q.expand(n_rows, -1))
+        return log_probs_BQ.masked_fill(before_1Q < left_out_B1, torch.nan)
 
-    def leave_out(self, batch: Stretches, axis: Axis, pieces: Sequence[int]) -> Stretches:
-        return replace(batch, left_out=pieces)
+    def leave_out(self, batch: PassageBatch, axis: Axis, units: Sequence[int]) -> PassageBatch:
+        arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
+        shorter = tensors(self.input.without(arrays, axis, units, "remove"))
+        inputs = moved(shorter, batch.inputs["ids"].device)
+        return replace(batch, inputs=inputs, examples=batch.examples * len(units), left_out=units)
 
-    def axes(self, example: Stretch, prediction: Continuation) -> Axes:
+    def axes(self, example: Example, prediction: Continuation) -> Axes:
         prompt, answer = self._forced(example, prediction)
         labels = self.tokenizer.pieces([*prompt, *answer])
         by_name = {
@@ -295,14 +398,18 @@ class LanguageModel(Writing):
         return Axes(by_name, left_out="context", answer="next", site=_site)
 
 
+def _coded(example: Example) -> Coded:
+    return Coded(example.arrays, example.notes)
+
+
 def _site(site: str) -> tuple[str, str, str]:
     return f"layer {layer_of(site)}: what comes next → the text so far", "next", "context"
 
 
-def _told(model: nn.Module, read_BT: Tensor, before_BQ: Tensor, labels_BQ: Tensor) -> Tensor:
-    """The log-probability of each label after what was read up to a place before it."""
-    rows_B1 = torch.arange(len(read_BT), device=read_BT.device)[:, None]
-    places_N = (rows_B1 * read_BT.shape[1] + before_BQ).flatten()
-    read = log_probs(labels_BQ.flatten())
-    told_N: Tensor = model(read_BT, None, lambda out: read(out.at(places_N)))
-    return told_N.view(len(read_BT), -1)
+def _log_probs(model: nn.Module, ids_BT: Tensor, before_BQ: Tensor, labels_BQ: Tensor) -> Tensor:
+    """The log-probability of each label after all tokens up to a place before it."""
+    rows_B1 = torch.arange(len(ids_BT), device=ids_BT.device)[:, None]
+    places_N = (rows_B1 * ids_BT.shape[1] + before_BQ).flatten()
+    head = log_probs(labels_BQ.flatten())
+    log_prob_N: Tensor = model(ids_BT, None, lambda out: head(out.at(places_N)))
+    return log_prob_N.view(len(ids_BT), -1)

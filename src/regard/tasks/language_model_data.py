@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import Field
-
 from regard.check.finding import Finding
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.files.columns import Column
@@ -14,7 +12,6 @@ from regard.init.guess import Guess
 from regard.init.match import NOT, Fit
 from regard.init.plan import Plan, Script
 from regard.init.settings import Pace, Setting, tokenizer
-from regard.tasks.prediction import Answer
 from regard.tasks.task_data import TaskData
 
 FEW_CHARACTERS = 5_000_000
@@ -25,11 +22,6 @@ SIZES = {
     "small": "6 layers, width 384, 6 heads",
     "base": "GPT-2's: 12 layers, width 768, 12 heads",
 }
-
-
-class Continuation(Answer):
-    score: float | None = None
-    others: list["Continuation"] = Field([], description="the rest of the n best")
 
 
 def _pick(role: str, rest: Table) -> Picked:

@@ -5,8 +5,6 @@ from itertools import islice
 from statistics import fmean
 from typing import Any
 
-from pydantic import BaseModel, Field
-
 from regard.check.finding import Finding, about
 from regard.check.rows import Splits, duplicated, empty, shared
 from regard.data.splits import closes
@@ -21,7 +19,6 @@ from regard.init.guess import Guess
 from regard.init.match import NOT, Fit
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting
-from regard.tasks.prediction import Answer
 from regard.tasks.task_data import TaskData
 from regard.text.sentences import Sentences, sentences
 
@@ -35,21 +32,6 @@ SIZES = {
     "base": "BERT's: 12 layers, width 768",
 }
 END_MARKS = (".", "!", "?", "。", "！", "？", '."', '!"', '?"', "。”", "！”", "？”")
-
-
-class Candidate(BaseModel):
-    text: str
-    probability: float
-
-
-class Blank(BaseModel):
-    start: int = Field(description="character of the text it begins with, counted from 0")
-    end: int = Field(description="character before which it ends")
-    candidates: list[Candidate] = Field(description="the likeliest first")
-
-
-class Filled(Answer):
-    blanks: list[Blank]
 
 
 def _pick(role: str, rest: Table) -> Picked:

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from regard.data.paired import Paired
+from regard.fields.masking import Masking
 from regard.files.row import Row
 from regard.tasks import Pretrain, PretrainConfig
-from regard.tasks.masked import MaskedTally
-from regard.tasks.masking import Masking
+from regard.tasks.pretrain import MaskedTally
 from regard.text.tokenizer import Tokenizer
 from regard.training.evaluate import evaluate
 from tiny import to_pretrain
@@ -104,7 +104,7 @@ def tally(learnt_from: str, **task: Any) -> MaskedTally:
     model = to_pretrain().build(own.widths)
     found = evaluate(own, model, examples, torch.device("cpu"), thorough=True)[1]
     assert isinstance(found, MaskedTally)
-    assert [one.masked for one in found.told] == [2] * 5
+    assert [one.masked for one in found.counts] == [2] * 5
     return found
 
 
