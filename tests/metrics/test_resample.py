@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from regard.tasks.stretch import BlockTally
+from regard.tasks.language_model import BlockTally
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
