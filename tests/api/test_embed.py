@@ -159,3 +159,19 @@ def test_the_command_writes_lines_or_an_array(tmp_path: Path) -> None:
     np.testing.assert_allclose([line["embedding"] for line in lines], wanted[:2], atol=1e-6)
     assert run(app, ["embed", hf, "--file", file, "--out", out]).exit_code == 0
     np.testing.assert_allclose(np.load(out), wanted, atol=1e-6)
+
+
+def test_the_command_embeds_pictures_by_their_paths(tmp_path: Path) -> None:
+    task, model, config = classifier("vit-class")
+    save_model(tmp_path / "model", task, task.config, model, config, {})
+    pictures, folder = noise(3), tmp_path / "pictures"
+    folder.mkdir()
+    for number, picture in enumerate(pictures):
+        (folder / f"{number}.png").write_bytes(picture)
+    wanted = regard.Embedder.load(tmp_path / "model", device="cpu")(pictures)
+    paths = [str(folder / f"{number}.png") for number in range(3)]
+    for arguments in (paths, ["--file", f"{folder}/"]):
+        answered = CliRunner().invoke(app, ["embed", str(tmp_path / "model"), *arguments])
+        lines = [json.loads(line) for line in answered.stdout.splitlines()]
+        assert [Path(line["input"]).name for line in lines] == ["0.png", "1.png", "2.png"]
+        np.testing.assert_allclose([line["embedding"] for line in lines], wanted, atol=1e-6)

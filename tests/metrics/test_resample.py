@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from regard.tasks.language_model import BlockTally
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
 from regard.metrics import resample
 from regard.metrics.resample import DRAWS, Weighable, differences, intervals, unweighted
 from regard.tasks.classify import LabelTally
+from regard.tasks.language_model import BlockTally
 from regard.tasks.tag import TagTally
 from regard.tasks.translate import TextTally
 

@@ -35,12 +35,12 @@ class Embedder:
     """An encoder that turns texts into vectors, or whatever else it reads."""
 
     def __init__(self, encoder: PretrainedEncoder, device: torch.device) -> None:
-        self.field, self.max_length, self.device = encoder.field, encoder.max_length, device
+        self.field, self.name = encoder.field, encoder.name
+        self.max_length, self.device = encoder.max_length, device
         self.d_out = encoder.config.d_out
         self._input = encoder.field.alone(encoder.max_length)
         self._model = encoder.build().to(device)
         self._mean = Mean(self.d_out)
-        self._fields = {} if isinstance(self.field, Text) else {self.field.kind: self.field}
         self._ahead = READ_AHEAD if isinstance(self.field, Text) else BATCH_ROWS
         self.n_cut = 0
         """Inputs so far that were longer, so that only a part of them was read."""
@@ -60,13 +60,13 @@ class Embedder:
     def stream(self, values: Iterable[Any]) -> Iterator[Vectors]:
         """The vectors one by one, in bounded memory."""
         pending = several(values)
-        first, role = 1, self.field.kind
+        first, fields = 1, {self.name: self.field}
         while chunk := list(islice(pending, self._ahead)):
-            yield from self._vectors(rows_of(chunk, role, first=first, fields=self._fields))
+            yield from self._vectors(rows_of(chunk, self.name, first=first, fields=fields))
             first += len(chunk)
 
     def _vectors(self, rows: Sequence[Row]) -> Vectors:
-        values = [self.field.parse(row.cells[self.field.kind], row.where) for row in rows]
+        values = [self.field.parse(row.cells[self.name], row.where) for row in rows]
         coded = [self._input.assemble([part]) for part in self.field.encode(values)]
         self.n_cut += sum(bool(one.notes.get("cut")) for one in coded)
         arrays = [one.arrays for one in coded]

@@ -10,6 +10,7 @@ from regard.cli.arguments import Columns, Encoding, columns
 from regard.cli.files import fill
 from regard.cli.rows import TextFile, texts_of
 from regard.errors import RunError
+from regard.files.row import text_of
 
 if TYPE_CHECKING:
     from regard.api.embed import Embedder
@@ -22,7 +23,7 @@ def embed(
     ],
     texts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Texts; without any, the lines of standard input."),
+        typer.Argument(metavar="TEXT", help="Texts, or paths; without any, the lines of standard input."),
     ] = None,
     file: TextFile = None,
     where: Columns = None,
@@ -31,21 +32,23 @@ def embed(
         Path | None, typer.Option(metavar="FILE", help="Write the vectors to this .npy file instead.")
     ] = None,
 ) -> None:
-    """Print a vector for each text, as JSON lines."""
+    """Print a vector for each text (or picture, by its path), as JSON lines."""
     from regard.api.embed import Embedder
 
-    rows, total = texts_of(run, texts, file, columns(where), encoding)
     if out is not None:
         _refuse(out)
     embedder = Embedder.load(run)
+    name, field = embedder.name, embedder.field
+    rows, total = texts_of(run, texts, file, columns(where), encoding, name, field)
     if out is None:
-        asked, kept = tee(row.cells["text"] for row in rows)
-        for text, vector in zip(kept, embedder.stream(asked), strict=True):
-            console.write_json({"input": text, "embedding": [round(float(x), 7) for x in vector]})
+        ahead, rows = tee(rows)
+        for row, vector in zip(rows, embedder.stream(ahead), strict=True):
+            numbers = [round(float(x), 7) for x in vector]
+            console.write_json({"input": text_of(row.cells[name]), "embedding": numbers})
     else:
         vectors = []
         with console.progress("embedding", total) as tick:
-            for vector in embedder.stream(row.cells["text"] for row in rows):
+            for vector in embedder.stream(rows):
                 vectors.append(vector)
                 tick(1)
         _save(out, vectors, embedder.d_out)

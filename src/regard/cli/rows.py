@@ -125,20 +125,24 @@ def texts_of(
     file: str | None,
     columns: "Mapping[str, Column]",
     encoding: str | None,
+    name: str = "text",
+    field: "Field | None" = None,
 ) -> "tuple[Iterator[Row], int | None]":
-    """Rows with a `text` each, of arguments, a file or standard input; and how many, where that is known."""
+    """Rows with a text each (or a cell of another field), of arguments, a file or standard input; and how
+    many, where that is known.
+    """
     from regard.fields.text import Text
     from regard.files.lines import stream_lines
 
-    fields = {"text": Text()}
+    fields = {name: field or Text()}
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
     if columns and file is None:
         raise DataError("--column: only a file (--file) has columns; leave it out")
     if texts:
-        return line_rows(texts, "input", "text", fields), len(texts)
+        return line_rows(texts, "input", name, fields), len(texts)
     if file is None:
         lines = stream_lines(sys.stdin.buffer, STDIN, encoding=encoding or "utf-8")
-        return line_rows(lines, STDIN, "text", fields), None
-    place, encoding = layout(run, file, ("text",), encoding, columns)
+        return line_rows(lines, STDIN, name, fields), None
+    place, encoding = layout(run, file, (name,), encoding, columns)
     return file_rows(file, place, encoding, fields), sum(1 for _ in file_rows(file, place, encoding, fields))

@@ -42,6 +42,8 @@ class PretrainedEncoder:
     """File of the tensors."""
     max_length: int
     """Longest text in tokens; longer ones are truncated."""
+    name: str = "text"
+    """The name of the field."""
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -157,8 +159,9 @@ def _from_run(folder: Path) -> PretrainedEncoder:
     task, task_config, model, config, _ = load_model(folder)
     if not isinstance(config, EncodingConfig):
         raise RunError(f"{folder}: its model ({config}) has no encoder; init_from needs a model with one")
-    read, *_ = task.given.values()  # texts that are read together share one vocabulary
-    field = Text(learnt=read.tokenizer) if isinstance(read, Text) else read
+    name, field = next(iter(task.given.items()))
+    if isinstance(field, Text):  # texts that are read together share one vocabulary
+        name, field = "text", Text(learnt=field.tokenizer)
     inner = folder / "model" if (folder / "model").is_dir() else folder
     tensors, weights = dict(model.state_dict()), inner / WEIGHTS
-    return PretrainedEncoder(folder, config.encoder, field, tensors, weights, task_config.max_length)
+    return PretrainedEncoder(folder, config.encoder, field, tensors, weights, task_config.max_length, name)

@@ -38,7 +38,7 @@ from regard.metrics.resample import Floats, Scores, unweighted
 from regard.models import GPT
 from regard.models.widths import Widths
 from regard.tasks.language_model_data import LANGUAGE_MODEL
-from regard.tasks.prediction import Prediction, Rounded
+from regard.tasks.prediction import Prediction, Ranked, Rounded
 from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, TaskSettings, layer_of, padded
 from regard.tasks.task_data import TaskData
@@ -149,6 +149,10 @@ class Continuation(Prediction):
     ids: tuple[int, ...] = Field(exclude=True)
     steps: tuple[float, ...] = Field((), exclude=True)
     """The log-probability of each token, and of the end."""
+
+    def ranked(self) -> list[Ranked]:
+        scores = (None if one.score is None else round(one.score, 4) for one in (self, *self.others))
+        return [(one.text, score) for one, score in zip((self, *self.others), scores, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
