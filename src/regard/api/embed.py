@@ -79,6 +79,7 @@ class Embedder:
     @torch.inference_mode()
     def _batch(self, many: Sequence[Arrays]) -> Vectors:
         inputs = moved(tensors(self._input.collate(many)), self.device)
-        pooled_BD = self._mean(*self._model(inputs))
+        encoded = self._model(inputs)
+        pooled_BD = self._mean(encoded.states_RTD, encoded.lengths_R)
         vectors: Vectors = F.normalize(pooled_BD, dim=-1).cpu().numpy()
         return vectors

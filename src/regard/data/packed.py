@@ -64,6 +64,8 @@ class Packed(Examples):
     def refuse_unfit(self, name: str) -> None:
         """A text that does not fill one block teaches nothing."""
         n_tokens = int(self.sizes.sum())
+        if not n_tokens:
+            raise DataError(f"{name}: holds no text")
         if n_tokens < self.block:
             raise DataError(
                 f"{name}: holds {n_tokens} tokens to learn from, a block has {self.block}; "

@@ -170,6 +170,8 @@ class Paired(Examples):
 
     def refuse_unfit(self, name: str) -> None:
         """What has no sentence after another, or none of elsewhere, cannot teach which follows."""
+        if not self.n_documents:
+            raise DataError(f"{name}: holds no text")
         if self.n_documents < 2:
             raise DataError(
                 f"{name}: holds {self.n_documents} document, so no sentence can come from another; put "

@@ -4,13 +4,13 @@ closes each document.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from regard.fields.axis import Axis, ended
-from regard.fields.field import Arrays, Coded, Width
-from regard.fields.padding import lengths, padded
+from regard.fields.field import Arrays, Coded
+from regard.fields.joined import Joined
 from regard.fields.text import Text
 from regard.files.documents import goes_on
 
@@ -29,36 +29,24 @@ class Document(Text):
 
     def streamed(self, block: int) -> "Passage":
         """The input of a model that reads so many tokens of the stream at once."""
-        return Passage(self, block)
+        return Passage((self,), block)
 
 
 @dataclass(frozen=True)
-class Passage:
+class Passage(Joined):
     """A passage of the stream. Array: `ids`, without marks around them.
 
     That of a row ends with an end mark where its document does; the note `closed` says so.
     """
 
-    text: Document
-    block: int
-    name: str = "text"
-
-    @property
-    def fields(self) -> tuple[Document]:
-        return (self.text,)
-
-    @property
-    def width(self) -> Width:
-        return self.text.width
-
     @property
     def most(self) -> int:
-        return self.block
+        return self.limit
 
     @property
     def end(self) -> int:
         """The mark that closes a document."""
-        return self.text.tokenizer.marks.end
+        return self.fields[0].tokenizer.marks.end
 
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         (part,) = parts
@@ -72,23 +60,5 @@ class Passage:
     def is_empty(self, arrays: Arrays) -> bool:
         return bool((arrays["ids"] == self.end).all())
 
-    def size(self, arrays: Arrays) -> int:
-        return len(arrays["ids"])
-
-    def collate(self, many: Sequence[Arrays]) -> Arrays:
-        ids = [arrays["ids"] for arrays in many]
-        return {"ids": padded(ids), "lengths": lengths(ids)}
-
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
-        """Whatever is asked, a token is removed: what comes after it moves up."""
-        ids, n = batch["ids"], len(units)
-        keep = np.arange(ids.shape[1]) != np.array(units)[:, None]
-        return {
-            "ids": np.repeat(ids, n, 0)[keep].reshape(n, -1),
-            "lengths": np.repeat(batch["lengths"], n) - 1,
-        }
-
     def axis(self, values: Sequence[str], coded: Coded) -> Axis:
-        return ended(self.name, tuple(self.text.tokenizer.pieces(coded.arrays["ids"].tolist())))
+        return ended(self.name, tuple(self.fields[0].tokenizer.pieces(coded.arrays["ids"].tolist())))

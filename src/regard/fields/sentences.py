@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from regard.fields.axis import Axis, ended
 from regard.fields.document import Document
-from regard.fields.field import Arrays, Coded
+from regard.fields.field import Arrays, Coded, Occlusion
 from regard.fields.joined import Joined
 from regard.fields.masking import Ints, Masking
 from regard.fields.padding import NOWHERE, padded
@@ -118,9 +118,7 @@ class SentencePairs(Joined):
         places = [row * width + arrays["places"] for row, arrays in enumerate(many)]
         return {**batch, "places": padded(places, NOWHERE, least=1)}
 
-    def without(
-        self, batch: Arrays, axis: Axis, units: Sequence[int], how: Literal["remove", "blank"]
-    ) -> Arrays:
+    def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
         """Whatever is asked, a token is hidden."""
         rows = super().without(batch, axis, units, "blank")
         shift = np.arange(len(units))[:, None] * batch["ids"].shape[1]

@@ -83,9 +83,9 @@ class BertPretraining(nn.Module):
 
     def forward(self, inputs: Inputs, head: Head = logits) -> tuple[Tensor, Tensor]:
         """The `head` of the states at the `places` of hidden tokens, and scores_B2: follows, does not."""
-        states_BTD, lengths_B = self.encoder(inputs).states_RTD, inputs["lengths"]
+        states_BTD = self.encoder(inputs).states_RTD
         at_N = inputs["places"][inputs["places"] >= 0]
         hidden_ND = activated(self.hidden(states_BTD.flatten(0, 1)[at_N]), self.activation)
         masked = head(HeadInput(self.hidden_norm(hidden_ND), self.encoder.embed.weight, self.output_bias))
-        scores_B2: Tensor = self.follows(self.pooling(states_BTD, lengths_B))
+        scores_B2: Tensor = self.follows(self.pooling(states_BTD, inputs["lengths"]))
         return masked, scores_B2

@@ -38,7 +38,7 @@ from regard.metrics.resample import Floats, Scores, unweighted
 from regard.models import GPT
 from regard.models.widths import Widths
 from regard.tasks.language_model_data import LANGUAGE_MODEL
-from regard.tasks.prediction import Prediction, Ranked, Rounded
+from regard.tasks.prediction import OTHERS, Written
 from regard.tasks.shared import Columns, moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, TaskSettings, layer_of, padded
 from regard.tasks.task_data import TaskData
@@ -141,21 +141,10 @@ class PassageBatch:
         return replace(self, inputs=moved(self.inputs, device), continued=continued)
 
 
-class Continuation(Prediction):
+class Continuation(Written):
     """`text` is what follows the prompt, without it."""
 
-    score: Rounded | None = None
-    others: tuple["Continuation", ...] = Field((), description="the rest of the n best")
-    ids: tuple[int, ...] = Field(exclude=True)
-    steps: tuple[float, ...] = Field((), exclude=True)
-    """The log-probability of each token, and of the end."""
-
-    def ranked(self) -> list[Ranked]:
-        scores = (None if one.score is None else round(one.score, 4) for one in (self, *self.others))
-        return [(one.text, score) for one, score in zip((self, *self.others), scores, strict=True)]
-
-    def to_json(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_defaults=True)
+    others: tuple["Continuation", ...] = OTHERS
 
 
 @dataclass(frozen=True)
@@ -388,7 +377,7 @@ class LanguageModel(Writing):
 
     def leave_out(self, batch: PassageBatch, axis: Axis, units: Sequence[int]) -> PassageBatch:
         arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
-        shorter = tensors(self.input.without(arrays, axis, units, "remove"))
+        shorter = tensors(self.input.without(arrays, axis, units, "shorten"))
         inputs = moved(shorter, batch.inputs["ids"].device)
         return replace(batch, inputs=inputs, examples=batch.examples * len(units), left_out=units)
 
