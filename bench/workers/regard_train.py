@@ -97,7 +97,8 @@ def main() -> None:
     options = parser.parse_args()
 
     pieces = whole_pieces(options.corpus / "vocabulary.txt")
-    task = Translate(TranslateConfig(joint=True, label_smoothing=LABEL_SMOOTHING), pieces, pieces)
+    config = TranslateConfig(joint=True, label_smoothing=LABEL_SMOOTHING)
+    task = Translate.of_vocabularies(config, pieces, pieces)
     files = [str(options.corpus / f"train.{language}") for language in ("en", "de")]
     examples = Examples.of(task, read_rows(files, {"source": None, "target": None}))
     keep_freed_memory()  # as in every training of regard

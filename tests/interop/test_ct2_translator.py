@@ -130,7 +130,7 @@ def test_a_folder_answers_beyond_the_length_of_the_training(tmp_path: Path, posi
 @pytest.mark.parametrize("engine", ["builtin", "ct2"])
 def test_what_is_longer_than_the_model_can_write_is_refused(engine: str) -> None:
     trained = with_ct2(untrained(transformer()), engine)
-    with pytest.raises(RecipeError, match=r"decode\.min_length: 200 pieces .*\(199, one less than task"):
+    with pytest.raises(RecipeError, match=r"decode\.min_length: 200 tokens .*\(199, one less than task"):
         trained.predict("fog", beam=1, min_length=200)
 
 

@@ -49,7 +49,7 @@ def task() -> Dialogue:
 @pytest.mark.parametrize(("most", "advice"), [(60, r"than task\.max_length$"), (6, "or raise max_length$")])
 def test_a_beginning_that_is_too_long_is_told_what_bounds_it(most: int, advice: str) -> None:
     """The length of the context has no say in it."""
-    with pytest.raises(RecipeError, match=r"prefix: has 8 pieces, .*" + advice):
+    with pytest.raises(RecipeError, match=r"prefix: has 8 tokens, .*" + advice):
         fitted(decode={"max_length": most, "prefix": "amber " * 8})
 
 
@@ -146,7 +146,7 @@ def test_contexts_with_several_replies_are_answered_once(task: Dialogue) -> None
         tally = task.measure(model, batch, thorough=True)
         cost = float(task.loss(model, batch).shown["tokens"])
     assert tally.references == [["birch", "cedar delta"], [], ["fjord"]]
-    said = [tally.said[0], tally.said[2]]
+    said = [tally.answers[0], tally.answers[2]]
     assert tally.n_tokens == 2 + 3 + 2, "every reply is foretold"
     scores = tally.metrics()
     assert scores["loss"] == pytest.approx(cost / 7)

@@ -200,7 +200,7 @@ def test_the_limit_of_a_continuation_is_named() -> None:
     """Neither max_ratio nor task.max_length has a say in it."""
     with pytest.raises(RecipeError, match=r"9999, one less than the 10,000 of any continuation"):
         fitted(decode={"min_length": 10_000, "max_length": None})
-    with pytest.raises(RecipeError, match=r"prefix: has 10000 .* fewer pieces than the 10,000 of any"):
+    with pytest.raises(RecipeError, match=r"prefix: has 10000 .* fewer tokens than the 10,000 of any"):
         fitted(decode={"prefix": "a" * 10_000, "max_length": None})
 
 
@@ -208,7 +208,7 @@ def test_the_limit_of_a_continuation_is_named() -> None:
 def test_an_answer_that_no_search_can_write_is_refused(more: dict[str, Any]) -> None:
     """Longer than the vocabulary, with no piece twice."""
     task = fitted("char").with_settings(no_repeat=1, min_length=400, max_length=500, **more)
-    with pytest.raises(RecipeError, match=r"no answer has min_length = 400 pieces and repeats nothing"):
+    with pytest.raises(RecipeError, match=r"no answer has min_length = 400 tokens and repeats nothing"):
         answer(task, model_for(task), "fog")
 
 

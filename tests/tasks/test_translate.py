@@ -270,20 +270,20 @@ def test_draws_are_the_texts_own(task: Translate) -> None:
     [
         (
             {"prefix": "der nebel steht fort der nebel"},
-            r"prefix: has 6 pieces, an output may have 5 here; shorten it, as .* than task\.max_length$",
+            r"prefix: has 6 tokens, an output may have 5 here; shorten it, as .* than task\.max_length$",
         ),
         ({"prefix": "der nebel", "must_not": "nebel"}, r"decode\.prefix: contains 'nebel'"),
         ({"must_include": "der nebel", "must_not": "nebel"}, r"must_include: 'der nebel' contains 'nebel'"),
         ({"must_include": "zzz"}, r"must_include: 'zzz' has characters the vocabulary does not know"),
         (
             {"must_include": ["der graue reiher", "wir sehen den"]},
-            r"must_include: needs 6 pieces where 5 are left; ask for less, as .* than task\.max_length$",
+            r"must_include: needs 6 tokens where 5 are left; ask for less, as .* than task\.max_length$",
         ),
         (
             {"must_include": "der graue reiher", "max_length": 2},
-            r"needs 3 pieces where 2 .* raise max_length$",
+            r"needs 3 tokens where 2 .* raise max_length$",
         ),
-        ({"prefix": "der graue reiher", "max_length": 2}, r"has 3 pieces, .* 2 here; .* raise max_length$"),
+        ({"prefix": "der graue reiher", "max_length": 2}, r"has 3 tokens, .* 2 here; .* raise max_length$"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any], sentence: str) -> None:
@@ -294,7 +294,7 @@ def test_what_cannot_be_kept_is_refused(task: Translate, settings: dict[str, Any
 def test_a_blank_text_asks_for_nothing_that_could_be_too_much() -> None:
     long = "the grey heron stands away flies the fog"
     task = fitted(max_length=40).with_settings(prefix="der graue reiher steht " * 3)
-    with pytest.raises(RecipeError, match=r"prefix: has 12 pieces, an output may have 10 .* max_ratio$"):
+    with pytest.raises(RecipeError, match=r"prefix: has 12 tokens, an output may have 10 .* max_ratio$"):
         predicted(task.with_settings(max_ratio=0.5), [long, "fog"])
     _, (blank, found, other), _ = predicted(task.with_settings(max_ratio=0.5), ["", long, long])
     assert blank.text == ""
@@ -309,7 +309,7 @@ def test_a_short_source_ends_no_training(decode: dict[str, Any], thorough: bool)
     task = fitted(max_length=40, decode={"max_ratio": 0.5} | decode)
     model, batch = stirred(rnn().build(task.widths)), task.collate(task.encode([row("fog", "nebel")]))
     with evaluating(model):
-        with pytest.raises(RecipeError, match=r"12 pieces.* raise max_ratio$"):
+        with pytest.raises(RecipeError, match=r"12 tokens.* raise max_ratio$"):
             in_order(task.predict(model, batch))
         (written,) = task.texts(model, batch, thorough=thorough)
         (sample,) = task.samples(model, batch.examples, batch.target_BT.device)
@@ -323,8 +323,8 @@ def test_a_short_source_ends_no_training(decode: dict[str, Any], thorough: bool)
 @pytest.mark.parametrize(
     ("decode", "sentence"),
     [
-        ({"prefix": "der nebel steht fort der nebel"}, r"prefix: has 6 pieces, an output may have 5"),
-        ({"must_include": "der graue reiher", "max_length": 2}, r"needs 3 pieces where 2 .* max_length$"),
+        ({"prefix": "der nebel steht fort der nebel"}, r"prefix: has 6 tokens, an output may have 5"),
+        ({"must_include": "der graue reiher", "max_length": 2}, r"needs 3 tokens where 2 .* max_length$"),
         ({"must_include": "zzz"}, r"must_include: 'zzz' has characters the vocabulary does not know"),
     ],
 )

@@ -40,8 +40,8 @@ from regard.text.tokenizer import OWN, Tokenizer
 class ReplyConfig(DecodeConfig):
     """A reply says something, and may be long to a short question."""
 
-    min_length: int = Field(1, ge=0, description="pieces at least")
-    max_length: int | None = Field(60, ge=1, description="pieces at most; max_ratio is not used")
+    min_length: int = Field(1, ge=0, description="tokens at least")
+    max_length: int | None = Field(60, ge=1, description="tokens at most; max_ratio is not used")
 
     def limit(self, n_source: int) -> int:
         return super().limit(n_source) if self.max_length is None else self.max_length + 1
@@ -53,7 +53,7 @@ class DialogueConfig(Seq2SeqConfig):
     inputs: ClassVar[tuple[str, ...]] = ("context",)
     joint: Literal[True] = Field(True, description="turns and replies have one vocabulary")
     max_length: int = Field(
-        128, ge=4, description="pieces; of longer contexts the end is read, longer replies are left out"
+        128, ge=4, description="tokens; of longer contexts the end is read, longer replies are left out"
     )
     turns: int = Field(3, ge=1, le=64, description="last turns of a conversation that are read")
     separator: str = Field(

@@ -20,7 +20,7 @@ TURNS = Turns()
 READ = 3
 """Last turns of a context that a first recipe reads."""
 LONGEST = 128
-"""Pieces of a context that a first recipe reads."""
+"""Tokens of a context that a first recipe reads."""
 
 
 def _pick(role: str, rest: Table) -> Picked:
@@ -28,7 +28,7 @@ def _pick(role: str, rest: Table) -> Picked:
 
 
 def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
-    """By the mark between turns, or lists of them."""
+    """Recognises conversations by the mark between turns, or by lists of turns."""
     context = table.cells.get(roles["context"] or 0, ())
     marks = (TURNS.separator, "\n")
     if context and all(isinstance(cell, list) or any(mark in cell for mark in marks) for cell in context):
@@ -60,7 +60,7 @@ def _read(role: str, text: str) -> str:
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:
-    splits = {split: [_said(row) for row in rows] for split, rows in splits.items()}
+    splits = {split: [_one_reply(row) for row in rows] for split, rows in splits.items()}
     return [
         *empty(splits, ["context", "reply"]),
         *absurdly_long(splits, ["context", "reply"]),
@@ -69,8 +69,8 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
     ]
 
 
-def _said(row: Row) -> Row:
-    """Without the other replies that fit, which stand in rows of their own."""
+def _one_reply(row: Row) -> Row:
+    """The row without the other right replies, which stand in rows of their own."""
     return replace(row, cells={role: row.cells[role] for role in ("context", "reply")})
 
 
@@ -80,7 +80,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
 
 
 def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
-    """Of a context, the turns that are read."""
+    """Token ids of replies, and of those turns of a context that are read."""
     if role == "context":
         parts = task.source.encode([task.value(row) for row in rows])
         return [task.input.framed(part.arrays)[:-1] for part in parts]

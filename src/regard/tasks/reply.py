@@ -1,4 +1,4 @@
-"""The tally of dialogue: what replies cost, how near they come to what people said, how varied they are."""
+"""The tally of dialogue: what replies cost, how near they come to those of people, how varied they are."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, counted_of_
 from regard.metrics.variety import distinct
 from regard.tasks.shared import Columns
 
-BY_PIECE = ("loss", "probability", "perplexity")
+BY_TOKEN = ("loss", "probability", "perplexity")
 
 
 @dataclass(frozen=True)
 class ReplyTally(Columns):
-    """Of every reply in the data: its text, what it cost, its tokens. And of every context, beside the first
-    of its replies: what the model said, all that may be said, and what BLEU counts in these.
+    """The text, cost and tokens of every reply in the data; and beside the first reply to a context the
+    model's answer, all references, and what BLEU counts in these.
     """
 
     tokenize: BleuTokenizer
@@ -25,7 +25,7 @@ class ReplyTally(Columns):
     replies: list[str]
     nats: list[float]
     tokens: list[int]
-    said: list[str]
+    answers: list[str]
     references: list[list[str]]
     """Empty beside the other replies, which are not asked for."""
     bleu: SentenceCounts
@@ -38,12 +38,12 @@ class ReplyTally(Columns):
         replies: list[str],
         nats: list[float],
         tokens: list[int],
-        said: list[str],
+        answers: list[str],
         references: list[list[str]],
     ) -> "ReplyTally":
-        counts = counted_of_many(bleu(tokenize), said, [own or [""] for own in references])
+        counts = counted_of_many(bleu(tokenize), answers, [own or [""] for own in references])
         counts = [own if known else [0] * len(own) for own, known in zip(counts, references, strict=True)]
-        return cls(tokenize, vocabulary, replies, nats, tokens, said, references, counts)
+        return cls(tokenize, vocabulary, replies, nats, tokens, answers, references, counts)
 
     @property
     def n_tokens(self) -> int:
@@ -56,24 +56,24 @@ class ReplyTally(Columns):
     def weighed(self, weights_RN: Floats) -> Scores:
         nats_R, tokens_R = (weights_RN @ np.array([self.nats, self.tokens]).T).T
         cost = perplexity(nats_R, tokens_R, tokens_R)
-        shown = {name: cost[name] for name in BY_PIECE}
+        shown = {name: cost[name] for name in BY_TOKEN}
         return shown | {"bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64))}
 
     def metrics(self) -> dict[str, float]:
-        """Variety has no interval: what is drawn twice was not said twice."""
+        """Variety has no interval: what is drawn twice was not answered twice."""
         return unweighted(self) | distinct(self._answered)
 
     @property
     def _answered(self) -> list[str]:
-        return [text for text, known in zip(self.said, self.references, strict=True) if known]
+        return [text for text, known in zip(self.answers, self.references, strict=True) if known]
 
     def signatures(self) -> dict[str, str]:
-        """What pieces cost depends on what the pieces are."""
+        """Costs of tokens are comparable within one vocabulary."""
         numbers = sorted({len(own) for own in self.references if own})
-        by_piece = dict.fromkeys(BY_PIECE, f"pieces of the vocabulary {self.vocabulary}")
-        return by_piece | ({"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {})
+        by_token = dict.fromkeys(BY_TOKEN, f"pieces of the vocabulary {self.vocabulary}")
+        return by_token | ({"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {})
 
     def by_kind(self) -> dict[str, dict[str, float]]:
-        """How varied the replies are, beside what people said."""
+        """How varied the replies are, beside those of people."""
         people = [own[0] for own in self.references if own]
         return {"replies": distinct(self._answered), "references": distinct(people)} if people else {}

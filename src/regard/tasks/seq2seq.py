@@ -46,7 +46,7 @@ class Seq2SeqConfig(TaskSettings):
     kind: str
     tokenizer: TokenizerConfig = TokenizerConfig()
     joint: bool = Field(False, description="one vocabulary for both sides; good for related languages")
-    max_length: int = Field(256, ge=4, description="pieces; longer training pairs are left out and counted")
+    max_length: int = Field(256, ge=4, description="tokens; longer training pairs are left out and counted")
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     decode: DecodeConfig = DecodeConfig()
 
@@ -66,7 +66,7 @@ class Seq2SeqConfig(TaskSettings):
         if self.decode.min_length >= self.max_length:
             raise ValueError(
                 f"decode.min_length ({self.decode.min_length}) must be less than max_length "
-                f"({self.max_length}), as an output has fewer pieces than that; lower it, or raise max_length"
+                f"({self.max_length}), as an output has fewer tokens than that; lower it, or raise max_length"
             )
         return self
 
@@ -265,7 +265,7 @@ class Seq2Seq(Writing, Generic[Co]):
         What is only scored has room for all that is asked of it, so that no example ends a training run.
         """
         decode = self.decode if thorough else self.decode.model_copy(update=QUICK_SEARCH)
-        ranked = hypotheses(self.search(model, batch, decode, roomy=True))
+        ranked = hypotheses(self.search(model, batch, decode, extends=True))
         return [self.told(*answer).text for answer in zip(batch.examples, ranked, strict=True)]
 
     def samples(
@@ -291,7 +291,7 @@ class Seq2Seq(Writing, Generic[Co]):
         return ids
 
     def search(
-        self, model: nn.Module, batch: Seq2SeqBatch, decode: DecodeConfig, *, roomy: bool = False
+        self, model: nn.Module, batch: Seq2SeqBatch, decode: DecodeConfig, *, extends: bool = False
     ) -> Iterator[Step]:
         """Nothing is searched for where the source is empty, so that no setting asks too much of it."""
         examples, device = batch.examples, batch.target_BT.device
@@ -305,11 +305,11 @@ class Seq2Seq(Writing, Generic[Co]):
             stepper: Any = model
             sources = [self.source_ids(example) for example in batch.examples]
             state = self.start(model, batch)
-            for step in self.writer(stepper, state, sources, decode, device, roomy=roomy):
+            for step in self.writer(stepper, state, sources, decode, device, extends=extends):
                 yield step.at(answerable)
 
-    def told(self, example: Example, found: Sequence[Hypothesis]) -> Written:
-        best, *rest = found
+    def told(self, example: Example, ranked: Sequence[Hypothesis]) -> Written:
+        best, *rest = ranked
         others = tuple(self._written(other) for other in rest)
         cut = bool(example.notes.get("cut")) and self.is_answerable(example)
         return self._written(best, others=others, input_cut=cut)

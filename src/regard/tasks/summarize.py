@@ -1,7 +1,7 @@
 """summarize: a document in, a shorter text that says the same out.
 
 Of a long document the beginning is read, in training too. A summary is mostly made of the document's words,
-so both sides have one vocabulary unless told otherwise.
+so both sides have one vocabulary unless the recipe says otherwise.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class SummarizeConfig(Seq2SeqConfig):
     max_length: int = Field(
         256,
         ge=4,
-        description="pieces; of longer documents the rest is not read, longer summaries are left out",
+        description="tokens; of longer documents the rest is not read, longer summaries are left out",
     )
 
 

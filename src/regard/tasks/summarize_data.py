@@ -16,9 +16,9 @@ from regard.init.settings import Setting, tokenizer
 from regard.tasks.task_data import TaskData
 
 SHORTER = 3
-"""Times that a summary is shorter than its document, on the mean, where it is as likely a translation."""
+"""How many times a summary is shorter than its document, on the mean, where it is as likely a translation."""
 LONGEST = 512
-"""Pieces of a document that a first recipe reads."""
+"""Tokens of a document that a first recipe reads."""
 
 
 def _pick(role: str, rest: Table) -> Picked:

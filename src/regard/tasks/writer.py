@@ -1,6 +1,6 @@
-"""Answers in a vocabulary: the settings of a search become rules over its pieces, and the search is made.
+"""Search for answers in a vocabulary: its settings become rules over tokens.
 
-What cannot be kept together is refused before anything is searched.
+Settings that contradict each other are refused before anything is searched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,23 +26,23 @@ from regard.decode import (
 from regard.errors import RecipeError
 from regard.text.tokenizer import BOS, OWN, Tokenizer
 
-Wishes = tuple[str, ...]
+Texts = tuple[str, ...]
 NEVER_WRITTEN = OWN.unwritten
-"""Of a vocabulary of ours."""
+"""Ids of our own vocabularies that no answer has."""
 
 
 ANY_SOURCE = 10**9
-"""Pieces of a source so long that max_ratio bounds nothing."""
+"""Tokens of a source so long that max_ratio bounds nothing."""
 
 
 class Writer:
-    """`bound` is what a user knows `max_length` as."""
+    """`bound` names `max_length` in messages."""
 
     def __init__(self, tokenizer: Tokenizer, max_length: int, bound: str = "task.max_length") -> None:
         self.tokenizer, self.max_length, self.bound = tokenizer, max_length, bound
-        self._excluded: tuple[Wishes, Phrases | None] = (), None
-        self._required: tuple[Wishes, Required | None] = (), None
-        """The last ones, as making their tables takes a moment."""
+        self._excluded: tuple[Texts, Phrases | None] = (), None
+        self._required: tuple[Texts, Required | None] = (), None
+        """The tables of the last phrases, as making them takes a moment."""
 
     def __call__(
         self,
@@ -52,13 +52,13 @@ class Writer:
         decode: DecodeConfig,
         device: torch.device,
         *,
-        roomy: bool = False,
+        extends: bool = False,
     ) -> Iterator[Step]:
-        """Searches for answers to each source. `state` stands before the first piece.
+        """Searches for answers to each source, from the state before the first token.
 
-        `roomy`: an answer to a source that is too short for what is asked of it may be as long as that needs.
+        `extends`: an answer may be as long as the required tokens need, even if its source is too short.
         """
-        least = min(self.most(decode), self.asked(decode) + 1) if roomy else 0
+        least = min(self.most(decode), self.asked(decode) + 1) if extends else 0
         limits = [max(least, self.limit(len(source), decode)) for source in sources]
         for step in self._steps(stepper, state, sources, limits, decode, device):
             for _, hypotheses in step.ended:
@@ -92,25 +92,25 @@ class Writer:
         )
 
     def limit(self, n_source: int, decode: DecodeConfig) -> int:
-        """Pieces of an answer at most, the end counted."""
+        """The most tokens of an answer, the end counted."""
         if decode.min_length >= self.max_length:
             raise RecipeError(
-                f"decode.min_length: {decode.min_length} pieces are more than this model can write "
+                f"decode.min_length: {decode.min_length} tokens are more than this model can write "
                 f"({self.max_length - 1}, one less than {self.bound}); ask for fewer"
             )
         return min(self.max_length, max(decode.limit(n_source), decode.min_length + 1))
 
     def most(self, decode: DecodeConfig) -> int:
-        """Pieces of an answer at most, the end counted, however long its source."""
+        """The most tokens of an answer to any source, the end counted."""
         return self.limit(ANY_SOURCE, decode)
 
     def asked(self, decode: DecodeConfig) -> int:
-        """Pieces that every answer must have: how it begins, and what it includes."""
+        """Tokens that every answer must have: its prefix, and the phrases it includes."""
         phrases = sum(len(self._within(phrase)) for phrase in decode.must_include)
         return len(self.tokenizer.encode(decode.prefix).ids) + phrases
 
     def refuse_unkeepable(self, decode: DecodeConfig) -> None:
-        """What no answer can keep, however long its source, is refused before a model is trained."""
+        """Refuses what no answer can keep, however long its source, before a model is trained."""
         self.rules(decode, [self.most(decode)])
 
     def _drawn(
@@ -140,7 +140,7 @@ class Writer:
         prefix, least_room = self.tokenizer.encode(decode.prefix).ids, min(limits) - 1
         if prefix and len(prefix) > least_room:
             raise RecipeError(
-                f"decode.prefix: has {len(prefix)} pieces, an output may have {least_room} here; "
+                f"decode.prefix: has {len(prefix)} tokens, an output may have {least_room} here; "
                 f"shorten it{self._or_raise(decode, least_room)}"
             )
         if not self._can_write(decode.prefix):
@@ -160,7 +160,7 @@ class Writer:
             must_include=self._requiring(decode, least_room, len(prefix)),
         )
 
-    def _excluding(self, phrases: Wishes) -> Phrases | None:
+    def _excluding(self, phrases: Texts) -> Phrases | None:
         known, excluded = self._excluded
         if phrases != known:
             writable = [phrase for phrase in phrases if self._can_write(phrase)]
@@ -180,18 +180,18 @@ class Writer:
                 raise RecipeError(
                     f"decode.must_include: {phrase!r} has characters the vocabulary does not know"
                 )
-        pieces = [self._within(phrase) for phrase in phrases]
-        needed, left = sum(map(len, pieces)), least_room - n_prefix
+        ids = [self._within(phrase) for phrase in phrases]
+        needed, left = sum(map(len, ids)), least_room - n_prefix
         if needed > left:
             raise RecipeError(
-                f"decode.must_include: needs {needed} pieces where {left} are left; ask for less"
+                f"decode.must_include: needs {needed} tokens where {left} are left; ask for less"
                 f"{self._or_raise(decode, least_room)}"
             )
         known, required = self._required
         if phrases != known:
             spelt = [self.tokenizer.spelt(phrase) for phrase in phrases]
-            told = self.tokenizer.spellings, self.tokenizer.marks.end, self.tokenizer.decode
-            required = Required(spelt, pieces, *told) if phrases else None
+            vocabulary = self.tokenizer.spellings, self.tokenizer.marks.end, self.tokenizer.decode
+            required = Required(spelt, ids, *vocabulary) if phrases else None
             self._required = phrases, required
         return required
 
@@ -199,7 +199,7 @@ class Writer:
         return self.tokenizer.marks.unknown not in self.tokenizer.encode(phrase).ids
 
     def _within(self, phrase: str) -> list[int]:
-        """The usual pieces of a phrase in the middle of a text, where a space stands before a word."""
+        """The usual tokens of a phrase in the middle of a text, where a space stands before a word."""
         ids = self.tokenizer.encode(phrase).ids
         if not is_word_character(self.tokenizer.spelt(phrase)[0]):
             return ids
@@ -210,23 +210,23 @@ class Writer:
     def _or_raise(self, decode: DecodeConfig, room: int) -> str:
         """The setting that would give an output more than this room; where none would, what bounds it."""
         if room == self.max_length - 1:
-            return f", as every output has fewer pieces than {self.bound}"
+            return f", as every output has fewer tokens than {self.bound}"
         return ", or raise max_length" if room == decode.max_length else ", or raise max_ratio"
 
-    def _refuse_broken(self, found: Sequence[Hypothesis], decode: DecodeConfig) -> None:
-        """Settings that only together leave no way show up here, and not as a broken promise."""
-        if found[0].score == -torch.inf:
+    def _refuse_broken(self, hypotheses: Sequence[Hypothesis], decode: DecodeConfig) -> None:
+        """Refuses settings that only together leave no way, instead of an answer that breaks one."""
+        if hypotheses[0].score == -torch.inf:
             if decode.must_include:
                 raise RecipeError(
                     "decode.must_include: the other settings of the search leave no way to write it; "
                     "ease no_repeat, must_not or the lengths"
                 )
             raise RecipeError(
-                f"decode: no answer has min_length = {decode.min_length} pieces and repeats nothing, as "
+                f"decode: no answer has min_length = {decode.min_length} tokens and repeats nothing, as "
                 f"no_repeat = {decode.no_repeat} asks; ease one of them"
             )
         if decode.must_not and any(
-            _first_in(self.tokenizer.decode(one.ids), decode.must_not) for one in found
+            _first_in(self.tokenizer.decode(one.ids), decode.must_not) for one in hypotheses
         ):
             raise RecipeError(
                 "decode.must_not: the other settings of the search leave no way around it; "
@@ -235,7 +235,7 @@ class Writer:
 
 
 def _gathered(steps: Iterator[Step], n: int) -> Iterator[Step]:
-    """The draws of every source together, the likeliest first, when the last of its n has ended."""
+    """Gathers the n draws of every source, the likeliest first, once the last has ended."""
     draws: dict[int, list[Hypothesis]] = {}
     for step in steps:
         ended = []
@@ -247,5 +247,5 @@ def _gathered(steps: Iterator[Step], n: int) -> Iterator[Step]:
         yield Step(ended)
 
 
-def _first_in(text: str, phrases: Wishes) -> str | None:
+def _first_in(text: str, phrases: Texts) -> str | None:
     return next((phrase for phrase in phrases if contains(text, phrase)), None)

@@ -1,4 +1,4 @@
-"""What tasks that answer with a text have in common: they search, and can be heard while they do."""
+"""Tasks that answer with a text: they search for it, and the search can be followed."""
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterator, Sequence
@@ -20,14 +20,14 @@ class Writing(Task):
     @property
     @abstractmethod
     def decode(self) -> DecodeConfig:
-        """How it searches."""
+        """Settings of the search."""
 
     @property
     def max_batch_rows(self) -> int:
         return 1 if self.decode.batch_invariant else MAX_BATCH_ROWS
 
     def checked(self) -> Self:
-        """Itself, if answers can keep what the recipe asks of them."""
+        """The task itself, if answers can keep what the recipe demands."""
         self.writer.refuse_unkeepable(self.decode)
         return self
 
@@ -37,16 +37,16 @@ class Writing(Task):
 
     @abstractmethod
     def text_of(self, example: Any, ids: Sequence[int]) -> str:
-        """What the answer to an example says."""
+        """The text of tokens that answer an example."""
 
     @abstractmethod
-    def told(self, example: Any, found: Sequence[Hypothesis]) -> Any:
-        """What was found, best first, as the answer to the example."""
+    def told(self, example: Any, ranked: Sequence[Hypothesis]) -> Any:
+        """Makes the prediction for an example of its hypotheses, the best first."""
 
     def predict(self, model: nn.Module, batch: Any) -> Iterator[tuple[int, Any]]:
         for step in self.search(model, batch, self.decode):
-            for source, found in step.ended:
-                yield source, self.told(batch.examples[source], found)
+            for place, ranked in step.ended:
+                yield place, self.told(batch.examples[place], ranked)
 
     def follow(self, model: nn.Module, batch: Any) -> Generator[str, None, Any]:
         """Yields how the answer of a batch of one begins, whenever more is certain; returns the answer."""
@@ -55,8 +55,8 @@ class Writing(Task):
         (example,) = batch.examples
         text, answer = "", None
         for step in self.search(model, batch, self.decode):
-            for _, found in step.ended:
-                answer = self.told(example, found)
+            for _, ranked in step.ended:
+                answer = self.told(example, ranked)
             for ids in step.beginnings().values():
                 certain = self.text_of(example, ids).rstrip("\ufffd")  # a character that is not yet whole
                 if len(certain) > len(text):
