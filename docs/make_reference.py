@@ -328,7 +328,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "bidirectional": "the encoder reads both ways",
         "attention": "`none` is the fixed context vector",
         "order": "`bahdanau`: look, then step; `luong`: step, then look",
-        "input_feeding": "`luong` only: what was seen enters the next step",
+        "input_feeding": "`luong` only: what enters the next step: g(h, c), the context c alone, or nothing",
         "combine": "g(h, c): tanh(W [h; c]), or h + c",
         "dropout": "on embeddings, between layers, on encoder states and before the output",
     },

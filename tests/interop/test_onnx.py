@@ -25,6 +25,7 @@ ONE = {"n_encoder_layers": 1, "n_decoder_layers": 1}
 TRANSLATORS: dict[str, Any] = {
     "relative": transformer(position="relative", n_kv_heads=1, **ONE),
     "lstm": rnn(cell="lstm"),
+    "the context enters the next step": rnn(order="luong", input_feeding="context"),
 }
 CLASSIFIERS: dict[str, Any] = {
     "gru": classifier("rnn", "mean", cell="gru"),

@@ -91,8 +91,9 @@ TRANSLATORS |= {
     "rnn-one-way": (rnn(bidirectional=False, d_hidden=5, cell="lstm"), DIMS),
     "rnn-untied": (rnn(d_embed=6, tie_embeddings=False), DIMS),
 }
+FEEDING: dict[bool | str, str] = {True: "", False: "-unfed", "context": "-context"}
 TRANSLATORS |= {
-    f"rnn-{cell}-{attention}-{order}{'' if feeding else '-unfed'}-{combine}": (
+    f"rnn-{cell}-{attention}-{order}{FEEDING[feeding]}-{combine}": (
         rnn(
             cell=cell,
             attention=attention,
@@ -115,6 +116,8 @@ TRANSLATORS |= {
         ("gru", "additive", "bahdanau", True, "concat", 1),
         ("lstm", "additive", "luong", True, "concat", 2),
         ("gru", "additive", "luong", False, "add", 1),
+        ("gru", "additive", "luong", "context", "concat", 2),
+        ("lstm", "dot", "luong", "context", "add", 1),
     ]
 }
 CLASSIFIERS: dict[str, tuple[Config, Widths]] = {

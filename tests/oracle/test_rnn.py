@@ -94,14 +94,15 @@ def twin_logits(model: RNNSeq2Seq, config: RNNConfig, source_K: Tensor, target_T
     bridged = torch.tanh(model.bridge.weight @ summary + model.bridge.bias).split(config.d_hidden)
     per_layer = 2 if config.cell == "lstm" else 1
     layers = [(bridged[i * per_layer], bridged[(i + 1) * per_layer - 1]) for i in range(config.n_layers)]
-    fed, logits = torch.zeros(config.d_hidden), []
+    fed, context, logits = torch.zeros(config.d_hidden), torch.zeros(config.d_hidden), []
     for token in target_T:
         x = model.embed_target.weight[token]
         if config.attention == "none" or config.order == "bahdanau":
             context = look(model, config, layers[-1][0], states_KD, summary)
             layers = advance(model, config, x, context, layers)
         else:
-            layers = advance(model, config, x, fed if config.input_feeding else None, layers)
+            enters = {True: fed, "context": context, False: None}[config.input_feeding]
+            layers = advance(model, config, x, enters, layers)
             context = look(model, config, layers[-1][0], states_KD, summary)
         h = layers[-1][0]
         if config.combine == "add":
@@ -124,7 +125,7 @@ def check(config: RNNConfig, given: Inputs) -> None:
 WAYS = [("none", "bahdanau", True)] + [
     (attention, order, feeding)
     for attention in ("dot", "scaled_dot", "general", "additive")
-    for order, feeding in (("bahdanau", True), ("luong", True), ("luong", False))
+    for order, feeding in (("bahdanau", True), ("luong", True), ("luong", False), ("luong", "context"))
 ]
 
 
@@ -134,7 +135,7 @@ WAYS = [("none", "bahdanau", True)] + [
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 @torch.no_grad()
 def test_equals_the_twin(
-    cell: str, attention: str, order: str, input_feeding: bool, combine: str, n_layers: int
+    cell: str, attention: str, order: str, input_feeding: bool | str, combine: str, n_layers: int
 ) -> None:
     config = rnn(
         cell=cell,

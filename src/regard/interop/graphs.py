@@ -63,6 +63,8 @@ def name_state(model: Transformer | RNNSeq2Seq, state: Any) -> NamedState:
             for part, tensor in (("k", cache.k_BGKE), ("v", cache.v_BGKW))
         }
     tensors: NamedState = copyable | {"summary": state.memory.summary_BD, "fed": state.fed_BD}
+    if state.context_BD is not None:
+        tensors["fed_context"] = state.context_BD
     if state.memory.states is not None:
         tensors |= {"memory_k": state.memory.states.k_BGKE, "memory_v": state.memory.states.v_BGKW}
     for layer, parts in enumerate(state.layers):
@@ -89,7 +91,11 @@ def _rebuild_state(model: Transformer | RNNSeq2Seq, tensors: NamedState, lengths
         for layer in range(model.cells.n_layers)
     )
     return rnn_seq2seq.RNNState(
-        rnn_seq2seq.Memory(states, lengths_B, tensors["summary"]), layers, tensors["fed"], source=source
+        rnn_seq2seq.Memory(states, lengths_B, tensors["summary"]),
+        layers,
+        tensors["fed"],
+        tensors.get("fed_context"),
+        source=source,
     )
 
 

@@ -3,8 +3,9 @@
 
 `attention = "none"` is the fixed context vector: the encoder's final state, given to every step.
 `order` says when the decoder looks. "bahdanau": attend with the previous state, then step with what was
-seen. "luong": step, then attend with the new state; with `input_feeding` the attentional vector enters the
-next step, which is the recurrence h'_i = D(y_{i−1}, h'_{i−1}, C_{i−1}).
+seen. "luong": step, then attend with the new state. `input_feeding` says what of that enters the next step:
+true the attentional vector g(h'_i, C_i), as Luong et al. have it; "context" the context alone, which makes it
+h'_i = D(y_{i−1}, h'_{i−1}, C_{i−1}); false nothing.
 `combine` is g(h, c): "concat" = tanh(W [h; c]), "add" = h + c.
 Not in the papers: dropout, a tanh bridge from the encoder's final state to every decoder layer, and an
 output tied to the target embeddings when the widths allow it.
@@ -44,7 +45,7 @@ class RNNConfig(ModelSettings):
     bidirectional: bool = True
     attention: AttentionKind = "additive"
     order: Literal["bahdanau", "luong"] = "bahdanau"
-    input_feeding: bool = True
+    input_feeding: bool | Literal["context"] = True
     combine: Literal["concat", "add"] = "concat"
     tie_embeddings: bool = Field(
         True, description="the output matrix is the target embedding's (needs d_embed = d_hidden)"
@@ -101,6 +102,8 @@ class RNNState:
     layers: tuple[CellState, ...]
     fed_BD: Tensor
     """The attentional vector of the step before; zeros at first."""
+    context_BD: Tensor | None = None
+    """The context of the step before, if that is fed; zeros at first."""
     project: OutputProjection | None = None
     source: Copyable | None = None
     """The source to copy from, if the model copies."""
@@ -127,7 +130,8 @@ class RNNSeq2Seq(nn.Module):
         )
         self.attention = attention(config.attention, d)
         self.looks_first = config.attention == "none" or config.order == "bahdanau"
-        self.feeds = self.looks_first or config.input_feeding
+        self.feeds = self.looks_first or bool(config.input_feeding)
+        self.feeds_context = not self.looks_first and config.input_feeding == "context"
         self.cells = CellStack(
             config.cell, config.d_embed, d if self.feeds else 0, d, config.n_layers, config.dropout
         )
@@ -188,7 +192,9 @@ class RNNSeq2Seq(nn.Module):
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
         project = OutputProjection(self.output_weight, self.output_bias)
         source = None if self.copying is None else self.copying.project_source(encoded, inputs["ids"])
-        return RNNState(memory, layers, torch.zeros_like(final_BD), project, source)
+        zeros_BD = torch.zeros_like(final_BD)
+        context_BD = zeros_BD if self.feeds_context else None
+        return RNNState(memory, layers, zeros_BD, context_BD, project, source)
 
     def step(self, last_B: Tensor, state: RNNState) -> tuple[Tensor, RNNState]:
         last_B1 = last_B[:, None]
@@ -201,7 +207,8 @@ class RNNSeq2Seq(nn.Module):
 
     def select(self, state: RNNState, rows_B: Tensor, sources_B: Tensor | None = None) -> RNNState:
         layers = tuple(tuple(part[rows_B] for part in layer) for layer in state.layers)
-        state = replace(state, layers=layers, fed_BD=state.fed_BD[rows_B])
+        context_BD = None if state.context_BD is None else state.context_BD[rows_B]
+        state = replace(state, layers=layers, fed_BD=state.fed_BD[rows_B], context_BD=context_BD)
         if sources_B is None:
             return state
         source = None if state.source is None else state.source.select(sources_B)
@@ -213,9 +220,12 @@ class RNNSeq2Seq(nn.Module):
             context_BD = self._look(state.layers[-1][0][:, None], state.memory).squeeze(1)
             layers = self.cells(gates_BG, context_BD, state.layers)
         else:
-            layers = self.cells(gates_BG, state.fed_BD if self.feeds else None, state.layers)
+            extra_BD = state.context_BD if self.feeds_context else state.fed_BD if self.feeds else None
+            layers = self.cells(gates_BG, extra_BD, state.layers)
             context_BD = self._look(layers[-1][0][:, None], state.memory).squeeze(1)
-        return replace(state, layers=layers, fed_BD=self._combine(layers[-1][0], context_BD))
+        fed_BD = self._combine(layers[-1][0], context_BD)
+        kept_BD = context_BD if self.feeds_context else None
+        return replace(state, layers=layers, fed_BD=fed_BD, context_BD=kept_BD)
 
     def _unfed(self, gates_BTG: Tensor, state: RNNState) -> Tensor:
         """Luong's order without input feeding: no context enters a step, so all steps attend at once."""
