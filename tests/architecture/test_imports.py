@@ -63,7 +63,7 @@ MAY_IMPORT = {
     " training.checkpoint config errors __version__",
     "api": "text recipe runs interop models layers tasks metrics.resample decode training explain"
     " files fields data errors",
-    "check": "fields recipe runs interop tasks training files text data errors",
+    "check": "fields recipe runs interop models.encoders tasks training files text data errors",
     "init": "fields tasks recipe training.machine files config errors",
     "regard": "api recipe",
     # what users touch

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import regard
+from regard.cli.evaluate import _is_rival
 from small_runs import Call, write_pairs
 
 
@@ -129,3 +130,11 @@ def test_what_cannot_be_compared(call: Call, translator: Path, classifier: Path,
         result = call("eval", translator, *others)
         assert (result.exit_code, result.stdout) == (2, ""), said
         assert said in result.stderr
+
+
+def test_a_folder_of_data_ends_with_a_slash(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.json").write_text("{}")
+    (tmp_path / "data").mkdir()
+    named = {name: _is_rival(f"{tmp_path}/{name}") for name in ("run", "run/", "data", "data/")}
+    assert named == {"run": True, "run/": True, "data": True, "data/": False}

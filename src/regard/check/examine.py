@@ -18,6 +18,7 @@ from regard.data.splits import HELD_OUT
 from regard.errors import DataError
 from regard.files.row import Row
 from regard.interop.pretrained import load_pretrained, resolve
+from regard.models.encoders import EncoderSettings
 from regard.recipe import Recipe
 from regard.runs.corpus import CHOOSE, Corpus, fitted
 from regard.runs.prepare import assemble, least_memory, pick_device
@@ -98,6 +99,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
         corpus = Corpus(recipe, base)
         vocabulary = None if pretrained is None else pretrained.tokenizer
         task = fitted(recipe, usable, vocabulary, corpus.described())
+        findings += _of_encoder(recipe, task)
         if all(finding.severity != "error" for finding in findings):
             asked = {split: scored(task, rows, split) for split, rows in splits.items() if split != "train"}
             findings += [Finding("note", "read", sentence) for sentence in corpus.notes(task, asked)]
@@ -120,6 +122,14 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
             findings.append(Finding("error", "untrainable", str(fault)))
     order = ("error", "warning", "note")
     return replace(report, findings=tuple(sorted(findings, key=lambda one: order.index(one.severity))))
+
+
+def _of_encoder(recipe: Recipe, task: AnyTask) -> list[Finding]:
+    """What the encoder says of inputs of this width."""
+    encoder: Any = getattr(recipe.model, "encoder", None)
+    if not isinstance(encoder, EncoderSettings):
+        return []
+    return [Finding("warning", "encoder", remark) for remark in encoder.remarks(task.widths.input)]
 
 
 def _unit(recipe: Recipe) -> str:

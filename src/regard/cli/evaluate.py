@@ -97,19 +97,26 @@ def _baselines(
 
 
 def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:
-    """Data is never a folder, and a run always is."""
+    """Which of the names is another run; the others are data, perhaps folders of files."""
     from regard.files.lines import expand
 
-    runs = [Path(name) for name in given if Path(name).is_dir()]
+    runs = [Path(name) for name in given if _is_rival(name)]
     if len(runs) > 1:
         raise RunError(f"{runs[1]}: two runs are compared at a time; leave out all others")
     if run in runs:
         raise RunError(f"{run}: a run is compared with another, not with itself")
-    files = [name for name in given if not Path(name).is_dir()]
+    files = [name for name in given if not _is_rival(name)]
     for name in files:
         if not Path(name).suffix and not any(Path(file).exists() for file in expand(name)):
             raise RunError(f"{name}: no such run or file")
     return next(iter(runs), None), files
+
+
+def _is_rival(name: str) -> bool:
+    """Whether it is a run or a model; a folder of data ends with a slash, and has no recipe."""
+    folder = Path(name)
+    held = any((folder / file).is_file() for file in ("recipe.json", "config.json"))
+    return folder.is_dir() and (held or not name.endswith("/"))
 
 
 def _show(files: list[str], found: "Evaluation") -> None:

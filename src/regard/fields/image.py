@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field as Setting
 
 from regard import durable
+from regard.check.finding import Finding
+from regard.check.rows import Splits
 from regard.errors import CheckpointError
 from regard.fields.axis import Axis
+from regard.fields.examined_pictures import examined
 from regard.fields.field import Arrays, Coded, FieldSettings, Occlusion, Suggestion, Width
 from regard.fields.media import Media
 from regard.files import picture
@@ -152,6 +155,9 @@ class Image(Media):
             fitted, mean=tuple(mean_C.round(4).tolist()), deviation=tuple(deviation_C.round(4).tolist())
         )
 
+    def check(self, role: str, splits: Splits) -> list[Finding]:
+        return examined(role, splits, _opened)
+
     def encode(self, values: Sequence[Source]) -> list[Coded]:
         return [Coded({"pixels": self._pixels(value)}) for value in values]
 
@@ -257,10 +263,16 @@ class Image(Media):
 
 
 def _open(source: Source) -> Picture:
-    cell, where = source
+    return _opened(*source)[0]
+
+
+def _opened(cell: Any, where: str) -> tuple[Picture, bytes]:
+    """The picture, and the bytes that it is made of."""
     if isinstance(cell, dict):
-        return Picture.of(record(cell), where)
-    return Picture(Image.content(Image(), cell, where), where)
+        array = record(cell)
+        return Picture.of(array, where), array.tobytes()
+    content = Image.content(Image(), cell, where)
+    return Picture(content, where), content
 
 
 def _spaced(items: Sequence[Any]) -> Sequence[Any]:

@@ -23,6 +23,10 @@ class EncoderSettings(Config):
     def build(self, width: Width) -> nn.Module:
         raise NotImplementedError
 
+    def remarks(self, width: Width) -> list[str]:
+        """What is worth knowing before such an input is learnt from."""
+        return []
+
     def positions(self, axis: Axis) -> Axis:
         """The axis of the states, of that of the input: where an encoder cuts patches or adds a mark."""
         return axis

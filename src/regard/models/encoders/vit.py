@@ -95,6 +95,15 @@ class ViTConfig(BlockConfig, EncoderSettings):
     def grid(self, n_rows: int, n_columns: int) -> tuple[int, int]:
         return n_rows // self.patch, n_columns // self.patch
 
+    def remarks(self, width: Width) -> list[str]:
+        n_rows, n_columns = self.grid(width["rows"], width["columns"])
+        if n_rows * n_columns >= FEW_PATCHES:
+            return []
+        return [
+            f"pictures of {width['rows']} × {width['columns']} pixels are cut into {n_rows} × {n_columns} "
+            "patches only, so that there is little to attend to; lower model.encoder.patch"
+        ]
+
     def positions(self, axis: Axis) -> Axis:
         """The class tokens, and the patches of the pixels."""
         assert axis.grid is not None
