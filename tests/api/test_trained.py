@@ -61,12 +61,15 @@ def test_training_leaves_a_whole_run_folder(tmp_path: Path) -> None:
     assert regard.Recipe.read(run / "recipe.json") == given
     events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [(event["event"], event["step"]) for event in events] == [
+        ("saved", 0),
         ("step", 1),
         ("step", 2),
         ("evaluated", 2),
+        ("saved", 2),
         ("step", 3),
         ("step", 4),
         ("evaluated", 4),
+        ("saved", 4),
         ("finished", 4),
     ]
     assert set(trained.metrics["scores"]) == {"valid", "test"}
@@ -516,7 +519,7 @@ def test_what_cannot_be_explained_is_said() -> None:
     with pytest.raises(DataError, match="nothing to explain: the text is empty"):
         untrained(rnn()).explain("  ")
     for config in (rnn(attention="none"), classifier("rnn", "mean")):
-        with pytest.raises(DataError, match=r"nothing to show: .* 2 to 127 tokens, not 1$"):
+        with pytest.raises(DataError, match=r"nothing to show: .* 2 to 127 of them, not 1$"):
             untrained(config).explain("a")
 
 
