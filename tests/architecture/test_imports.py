@@ -53,7 +53,8 @@ MAY_IMPORT = {
     "check.labels": "check.finding check.rows files errors",
     # what sees a problem only through the Task protocol
     "training": "linear tasks.task metrics.resample data text.plain durable config errors",
-    "explain": "tasks.task fields.axis files.row files.picture text decode.tree attention.tap durable errors",
+    "explain": "tasks.task tasks.prediction fields.axis files.row files.picture text decode.tree"
+    " attention.tap durable errors",
     # what joins them
     "recipe": "fields models tasks training.config files text data config errors",
     "runs.store": "baselines models tasks training.checkpoint text durable errors __version__",

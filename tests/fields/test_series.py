@@ -9,7 +9,8 @@ import pytest
 
 from regard.errors import CheckpointError, DataError
 from regard.fields.field import Coded
-from regard.fields.series import Series, SeriesSettings, Value, bridge, interpolated
+from regard.fields.series import Series, SeriesSettings
+from regard.fields.steps import Value, bridge, interpolated
 from regard.files.measurements import Stretch
 from regard.files.stamps import SECOND
 

@@ -16,12 +16,12 @@ from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.measurements import Measured, Stretch
 from regard.files.read import read_rows
 from regard.files.row import Row
+from regard.metrics.calibration import Calibration
 from regard.metrics.resample import differences, intervals
 from regard.models import DLinearConfig, ForecasterConfig, NLinearConfig, RNNForecasterConfig
 from regard.models.encoders.series import PatchTSTConfig
 from regard.recipe import Recipe
 from regard.tasks import Forecast, ForecastConfig
-from regard.tasks.calibration import Calibration
 from regard.training.evaluate import evaluate
 from tiny import stirred
 

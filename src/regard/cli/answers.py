@@ -170,6 +170,8 @@ def write_table(trained: "Trained", source: Source, search: dict[str, Any], form
 
 def write_tables(trained: "Trained", source: Source, search: dict[str, Any], out: Path | None) -> None:
     """Writes the tables that answers are, one below the other, and a drawing of each beside them."""
+    from regard.explain.curves import draw
+
     source.check()
     table = Table.named(out or free(f"{trained.task.kind}.csv"), source.file or "")
     rows = source.rows(partial(_asked, trained, source))
@@ -186,7 +188,7 @@ def write_tables(trained: "Trained", source: Source, search: dict[str, Any], out
             if drawing is not None and len(drawings) < MOST_DRAWN:
                 suffix = f"-{len(drawings) + 1}" * bool(drawings)
                 path = table.path.with_name(f"{table.path.stem}{suffix}.svg")
-                drawings.append((path if out else free(str(path)), drawing))
+                drawings.append((path if out else free(str(path)), draw(drawing)))
             yield from answer.rows() or ()
 
     n = table.write(answered())

@@ -8,11 +8,10 @@ many steps only stand before what is to be forecast.
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,13 @@ from regard.fields.axis import Axis
 from regard.fields.clock import Calendar, Clock
 from regard.fields.field import Arrays, Coded, Field, FieldSettings, Occlusion, Suggestion, Width
 from regard.fields.season import season, seasonal_error
+from regard.fields.seen import Seen
+from regard.fields.steps import CONSTANT, Statistics, Value, bridge, interpolated, own_scale
 from regard.files.columns import Column
 from regard.files.content import File
 from regard.files.formats import file_cells
 from regard.files.measurements import Measured, Stretch, is_number, number_of, stretches, whole
 from regard.files.read import read_rows
-from regard.files.stamps import NUMBER
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]
@@ -39,14 +39,8 @@ MOST_STEPS = 100_000
 """Steps of a series that is read as a whole."""
 MOST_FILLED = 1_000_000
 """Steps that may be missing in one place."""
-LOOKED_AT = 200_000
-"""Steps in which the season is looked for, and the error of the seasonal naive forecast measured."""
-MOST_DISTANCES = 10_000
-"""Different distances between time stamps that are counted."""
 OF_LISTS = 0.9
 """Likeness of a list of lists of numbers."""
-CONSTANT = 1e-12
-"""Deviation, as a share of the largest value, below which a channel is constant."""
 
 
 class SeriesSettings(FieldSettings):
@@ -73,28 +67,6 @@ class SeriesSettings(FieldSettings):
     )
 
 
-class Value(NamedTuple):
-    """A series, or a stretch of one."""
-
-    values_TC: NDArray[np.float32]
-    known_TC: NDArray[np.float32]
-    times_T: Ints | None
-    zone: str
-    before: int | None
-    goes_on: bool
-    context: int
-    channels: tuple[str, ...]
-    id: str
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Mean and deviation by channel."""
-
-    mean: tuple[float, ...] = ()
-    deviation: tuple[float, ...] = ()
-
-
 @dataclass(frozen=True)
 class Series(Field):
     """Field, and the input of an encoder that reads a series as a whole."""
@@ -109,8 +81,8 @@ class Series(Field):
 
     config: SeriesSettings = field(default_factory=SeriesSettings)
     channels: tuple[str, ...] = ()
-    measured: Statistics = Statistics()
-    known: Statistics = Statistics()
+    measured: Statistics = field(default_factory=Statistics)
+    known: Statistics = field(default_factory=Statistics)
     clock: Clock = field(default_factory=Clock)
     longest: int = 0
     """Steps of a series in training."""
@@ -227,10 +199,15 @@ class Series(Field):
         return only
 
     def fit(self, values: Iterable[Value]) -> Self:
-        seen = _Seen(self.config)
+        seen = Seen(self.config.calendar)
         for value in values:
             seen.add(value)
-        return replace(self, **seen.fitted(self))
+        field = replace(self, **seen.learnt())
+        looked_at = [
+            np.concatenate([coded.arrays["steps"] for coded in field.encode(parts)]) for parts in seen.kept
+        ]
+        steps = self.config.season or season(looked_at)
+        return replace(field, season=steps, naive_error=(*map(float, seasonal_error(looked_at, steps)),))
 
     def parse(self, cell: Stretch, where: str) -> Value:
         values_TC = np.array(cell["values"], np.float32).reshape(len(cell["values"]), -1)
@@ -288,6 +265,14 @@ class Series(Field):
             arrays["known"] = np.concatenate([known_TC, *dates], 1)
         notes = {"filled": int(gone_T.sum()), "times": at_T, "id": value.id}
         return Coded(arrays, notes)
+
+    def scales(self, steps_BTC: Floats) -> tuple[Floats, Floats]:
+        """level_BC and spread_BC that steps are scaled by: those of the training data, or of each series."""
+        if self.config.scale == "series":
+            return own_scale(steps_BTC)
+        n, width = len(steps_BTC), self.width
+        level_C, spread_C = (np.array(width[name], np.float32) for name in ("mean", "deviation"))
+        return np.tile(level_C, (n, 1)), np.tile(spread_C, (n, 1))
 
     def calendar(self, times_T: Ints) -> NDArray[np.float32]:
         """What the calendar says of these moments."""
@@ -394,137 +379,6 @@ def _whenever(times_T: Ints, places_T: Ints, before: int | None) -> Ints:
     if before is not None:
         times_T, places_T = np.concatenate([[before], times_T]), np.concatenate([[-1], places_T])
     return np.interp(np.arange(size), places_T, times_T).round().astype(np.int64)
-
-
-class _Seen:
-    """What has been seen of the training data, in one pass."""
-
-    def __init__(self, config: SeriesSettings) -> None:
-        self.config = config
-        self.channels: tuple[str, ...] = ()
-        self.values, self.known = _Moments(), _Moments()
-        self.distances: Counter[int] = Counter()
-        self.months, self.weekends, self.timed = True, False, True
-        self.zone = ""
-        self.longest, self.length = 0, 0
-        self.kept: list[list[Value]] = []
-        self.n_kept = 0
-
-    def add(self, value: Value) -> None:
-        if not self.channels:
-            self.channels, self.zone = value.channels, value.zone
-        if len(value.channels) != len(self.channels):
-            raise DataError(
-                f"series {value.id or 1}: has {len(value.channels)} channels, others have "
-                f"{len(self.channels)}; all series must have the same"
-            )
-        self.values.add(value.values_TC)
-        self.length = len(value.values_TC) + (self.length if value.goes_on else 0)
-        self.longest = max(self.longest, self.length)
-        self._time(value)
-        if self.n_kept < LOOKED_AT and (self.kept or not value.goes_on):
-            if not value.goes_on:
-                self.kept.append([])
-            self.kept[-1].append(value)
-            self.n_kept += len(value.values_TC)
-
-    def _time(self, value: Value) -> None:
-        times_T = value.times_T
-        known_TC = value.known_TC
-        if times_T is None:
-            self.timed = False
-        else:
-            if value.zone != self.zone:
-                raise DataError(
-                    f"series {value.id or 1}: time stamps of another kind or zone ({value.zone or 'none'}) "
-                    f"than before ({self.zone or 'none'}); write all of them alike"
-                )
-            chained_T = times_T if value.before is None else np.concatenate([[value.before], times_T])
-            if len(self.distances) < MOST_DISTANCES:
-                each, counts = np.unique(np.diff(chained_T), return_counts=True)
-                self.distances.update(dict(zip(each.tolist(), counts.tolist(), strict=True)))
-            if value.zone != NUMBER:
-                self.months = self.months and clocks.stands_in_month(times_T)
-                self.weekends = self.weekends or clocks.in_weekends(times_T)
-                known_TC = np.concatenate([known_TC, clocks.features(times_T, self.config.calendar)], 1)
-        if self.config.calendar and (times_T is None or value.zone == NUMBER):
-            raise DataError(
-                "fields.series.calendar: the series have no dates; name their column (fields.series.time)"
-            )
-        self.known.add(known_TC)
-
-    def fitted(self, field: Series) -> dict[str, Any]:
-        """What a field learns."""
-        if not self.values.n_rows:
-            raise DataError("the training data hold no series")
-        clock = Clock.of(self.distances, self.months, self.weekends, self.zone) if self.timed else Clock()
-        learnt = {
-            "channels": self.channels,
-            "measured": self.values.statistics(),
-            "known": self.known.statistics(),
-            "clock": clock,
-            "longest": self.longest,
-        }
-        field = replace(field, **learnt)  # type: ignore[arg-type]
-        looked_at = [
-            np.concatenate([coded.arrays["steps"] for coded in field.encode(parts)]) for parts in self.kept
-        ]
-        steps = self.config.season or season(looked_at)
-        errors = tuple(map(float, seasonal_error(looked_at, steps)))
-        return learnt | {"season": steps, "naive_error": errors}
-
-
-class _Moments:
-    """Mean and deviation by column, of what comes in parts; missing values count for nothing."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._n: Any = 0
-        self._mean: Any = 0.0
-        self._squares: Any = 0.0
-        self._largest: Any = 0.0
-
-    def add(self, values_TC: Floats) -> None:
-        """Chan et al. 1979: the moments of two parts together."""
-        self.n_rows += len(values_TC)
-        known_TC = np.isfinite(values_TC)
-        values_TC = np.where(known_TC, values_TC, 0).astype(np.float64)
-        n_C = known_TC.sum(0)
-        mean_C = values_TC.sum(0) / np.maximum(n_C, 1)
-        squares_C = (np.where(known_TC, values_TC - mean_C, 0) ** 2).sum(0)
-        apart_C, total_C = mean_C - self._mean, np.maximum(self._n + n_C, 1)
-        self._squares = self._squares + squares_C + apart_C**2 * self._n * n_C / total_C
-        self._mean = self._mean + apart_C * n_C / total_C
-        self._n = self._n + n_C
-        self._largest = np.maximum(self._largest, np.abs(values_TC).max(0, initial=0))
-
-    def statistics(self) -> Statistics:
-        """The deviation of a channel that is constant is taken for 1."""
-        deviation_C = np.sqrt(self._squares / np.maximum(self._n, 1))
-        varies_C = deviation_C > CONSTANT + CONSTANT * self._largest
-        return Statistics(tuple(self._mean.tolist()), tuple(np.where(varies_C, deviation_C, 1.0).tolist()))
-
-
-def interpolated(steps_TC: Floats) -> NDArray[np.float32]:
-    """The series with straight lines over its gaps; at the ends the nearest value goes on, else 0."""
-    if np.isfinite(steps_TC).all():
-        return np.asarray(steps_TC, np.float32)
-    filled_TC = np.array(steps_TC, np.float32)
-    every_T = np.arange(len(filled_TC))
-    for column_T in filled_TC.T:
-        known_T = np.isfinite(column_T)
-        column_T[~known_T] = (
-            np.interp(every_T[~known_T], every_T[known_T], column_T[known_T]) if known_T.any() else 0.0
-        )
-    return filled_TC
-
-
-def bridge(steps_TC: Floats, begin: int, end: int) -> None:
-    """Puts a straight line between its neighbours in the place of some steps."""
-    inside_T = np.arange(begin, end)
-    outside_T = [at for at in (begin - 1, end) if 0 <= at < len(steps_TC)]
-    for column_T in steps_TC.T:
-        column_T[begin:end] = np.interp(inside_T, outside_T, column_T[outside_T]) if outside_T else 0.0
 
 
 def _likeness(cell: object) -> float:

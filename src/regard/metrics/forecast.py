@@ -1,10 +1,15 @@
 """Errors of forecasts, as sums over known values, so that they add up."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from regard.metrics.resample import Scores, unweighted
+from regard.metrics.tally import Columns
 
 Floats = NDArray[Any]
 
@@ -57,3 +62,71 @@ def forecast_scores(sums_RS: Floats) -> dict[str, Floats]:
     n_R = np.maximum(sums_RS[..., 0], 1e-300)
     found = zip(METRICS, np.moveaxis(sums_RS[..., 1:], -1, 0), strict=True)
     return {name: each_R / n_R for name, each_R in found if not np.isnan(each_R).any()}
+
+
+@dataclass(frozen=True)
+class ForecastTally(Columns):
+    """Sums of errors of every window, by channel and by part of the horizon.
+
+    Windows that have steps in common are no independent examples: they are resampled in blocks of
+    `block` steps.
+    """
+
+    has_loss: ClassVar[bool] = True
+    channels: tuple[str, ...]
+    parts: tuple[str, ...]
+    loss: str
+    block: int
+    origins: list[int] = field(default_factory=list)
+    by_channel: list[Floats] = field(default_factory=list)
+    by_part: list[Floats] = field(default_factory=list)
+
+    @cached_property
+    def _blocks_N(self) -> Any:
+        """The number of the block that each window is in."""
+        origins_N = np.array(self.origins)
+        before_N = np.concatenate([origins_N[:1], origins_N[:-1]])
+        begins_N = (origins_N // self.block != before_N // self.block) | (origins_N <= before_N)
+        begins_N[:1] = False
+        return np.cumsum(begins_N)
+
+    @cached_property
+    def _sums_NS(self) -> Floats:
+        """Sums of each block."""
+        whole_NS = np.stack(self.by_part).sum(1)
+        sums_NS = np.zeros((len(self.truth), whole_NS.shape[1]))
+        np.add.at(sums_NS, self._blocks_N, whole_NS)
+        return sums_NS
+
+    @property
+    def truth(self) -> list[int]:
+        """How many values each block has."""
+        counts = np.bincount(self._blocks_N, np.stack(self.by_part)[..., 0].sum(1))
+        return [int(count) for count in counts]
+
+    def weighed(self, weights_RN: Floats) -> Scores:
+        return self._scores(np.asarray(weights_RN) @ self._sums_NS)
+
+    def _scores(self, sums_RS: Floats) -> Scores:
+        scores = forecast_scores(sums_RS)
+        if "pinball" not in scores:
+            return scores
+        return {"loss": scores[self.loss] + scores["pinball"]} | scores
+
+    def metrics(self) -> dict[str, float]:
+        scores = unweighted(self)
+        return scores if "loss" in scores else {"loss": scores[self.loss]} | scores
+
+    def signatures(self) -> dict[str, str]:
+        return {}
+
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """Scores of each channel, and of each part of the horizon."""
+        kinds = {
+            **dict(zip(self.channels, np.sum(self.by_channel, 0), strict=True)),
+            **dict(zip(self.parts, np.sum(self.by_part, 0), strict=True)),
+        }
+        return {
+            name: {metric: float(score) for metric, score in forecast_scores(sums_S).items()}
+            for name, sums_S in kinds.items()
+        }

@@ -34,11 +34,12 @@ from regard.layers.inputs import Inputs
 from regard.metrics.answers import scores
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.models.answerer import best_spans
 from regard.models.widths import Widths
 from regard.tasks.answer_data import ANSWER
 from regard.tasks.prediction import Prediction, Rounded
-from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.shared import moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, word_to_word
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer, TokenizerConfig

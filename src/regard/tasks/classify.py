@@ -32,11 +32,12 @@ from regard.layers.inputs import Inputs
 from regard.metrics.classify import Weigh, single_label
 from regard.metrics.metric import Metric
 from regard.metrics.resample import unweighted
+from regard.metrics.tally import Columns
 from regard.models.widths import Widths
 from regard.tasks.classify_data import CLASSIFY
 from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
 from regard.tasks.prediction import Prediction, Ranked, Rounded, by_probability
-from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.shared import moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, unit_to_unit
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer, TokenizerConfig

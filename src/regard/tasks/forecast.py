@@ -7,7 +7,7 @@ channels; predictions are on the scale of the files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -25,21 +25,23 @@ from regard.data.cache import Arrays, Examples
 from regard.data.example import Example
 from regard.data.splits import SHARES, Borders, HoldOut
 from regard.data.windows import Windows
-from regard.errors import DataError, RecipeError, did_you_mean
+from regard.errors import RecipeError, did_you_mean
 from regard.fields.axis import Axis
+from regard.fields.field import Coded
 from regard.fields.field import Field as AnyField
-from regard.fields.series import Series, SeriesSettings, bridge
+from regard.fields.horizon import window_ahead
+from regard.fields.series import Series, SeriesSettings
+from regard.fields.steps import bridge
 from regard.files.measurements import Measured, Stretch
 from regard.files.row import Row
 from regard.layers.inputs import Inputs
-from regard.metrics.forecast import Floats, error_sums, forecast_scores
+from regard.metrics.calibration import UNCALIBRATED, Calibration
+from regard.metrics.forecast import Floats, ForecastTally, error_sums
 from regard.metrics.metric import Metric
-from regard.metrics.resample import Scores, unweighted
 from regard.models.widths import Widths
-from regard.tasks.calibration import UNCALIBRATED, Calibration
 from regard.tasks.forecast_data import FORECAST
-from regard.tasks.foretold import ChannelForecast, SeriesForecast
-from regard.tasks.shared import Columns, moved
+from regard.tasks.prediction import ChannelForecast, SeriesForecast
+from regard.tasks.shared import moved
 from regard.tasks.task import (
     Axes,
     Fields,
@@ -161,74 +163,6 @@ class WindowBatch:
         )
 
 
-@dataclass(frozen=True)
-class ForecastTally(Columns):
-    """Sums of errors of every window, by channel and by part of the horizon.
-
-    Windows that have steps in common are no independent examples: they are resampled in blocks of
-    `block` steps.
-    """
-
-    has_loss: ClassVar[bool] = True
-    channels: tuple[str, ...]
-    parts: tuple[str, ...]
-    loss: str
-    block: int
-    origins: list[int] = field(default_factory=list)
-    by_channel: list[Floats] = field(default_factory=list)
-    by_part: list[Floats] = field(default_factory=list)
-
-    @cached_property
-    def _blocks_N(self) -> Any:
-        """The number of the block that each window is in."""
-        origins_N = np.array(self.origins)
-        before_N = np.concatenate([origins_N[:1], origins_N[:-1]])
-        begins_N = (origins_N // self.block != before_N // self.block) | (origins_N <= before_N)
-        begins_N[:1] = False
-        return np.cumsum(begins_N)
-
-    @cached_property
-    def _sums_NS(self) -> Floats:
-        """Sums of each block."""
-        whole_NS = np.stack(self.by_part).sum(1)
-        sums_NS = np.zeros((len(self.truth), whole_NS.shape[1]))
-        np.add.at(sums_NS, self._blocks_N, whole_NS)
-        return sums_NS
-
-    @property
-    def truth(self) -> list[int]:
-        """How many values each block has."""
-        counts = np.bincount(self._blocks_N, np.stack(self.by_part)[..., 0].sum(1))
-        return [int(count) for count in counts]
-
-    def weighed(self, weights_RN: Floats) -> Scores:
-        return self._scores(np.asarray(weights_RN) @ self._sums_NS)
-
-    def _scores(self, sums_RS: Floats) -> Scores:
-        scores = forecast_scores(sums_RS)
-        if "pinball" not in scores:
-            return scores
-        return {"loss": scores[self.loss] + scores["pinball"]} | scores
-
-    def metrics(self) -> dict[str, float]:
-        scores = unweighted(self)
-        return scores if "loss" in scores else {"loss": scores[self.loss]} | scores
-
-    def signatures(self) -> dict[str, str]:
-        return {}
-
-    def by_kind(self) -> dict[str, dict[str, float]]:
-        """Scores of each channel, and of each part of the horizon."""
-        kinds = {
-            **dict(zip(self.channels, np.sum(self.by_channel, 0), strict=True)),
-            **dict(zip(self.parts, np.sum(self.by_part, 0), strict=True)),
-        }
-        return {
-            name: {metric: float(score) for metric, score in forecast_scores(sums_S).items()}
-            for name, sums_S in kinds.items()
-        }
-
-
 class Forecast(Task):
     kind: ClassVar[str] = "forecast"
     data: ClassVar[TaskData] = FORECAST
@@ -330,55 +264,14 @@ class Forecast(Task):
     def encode(self, rows: Sequence[Row]) -> list[Example]:
         """Whole series to cut windows from; of what is asked, the window behind its end."""
         values = [self.series.parse(row.cells["series"], row.where) for row in rows]
-        examples = [
-            Example(row, coded.arrays, coded.notes)
+        return [
+            Example(row, *(self._ahead(row, coded) if row.cells["series"].get("asked") else coded))
             for row, coded in zip(rows, self.series.encode(values), strict=True)
         ]
-        return [
-            self._ahead(example) if example.row.cells["series"].get("asked") else example
-            for example in examples
-        ]
 
-    def _ahead(self, example: Example) -> Example:
-        """The window at the end of a series: empty rows at the end are the future."""
-        where = f"input {example.row.line}" if example.row.file == "input" else example.row.where
-        steps_TC, times_T = example.arrays["steps"], example.notes["times"]
-        end = int(np.flatnonzero(np.isfinite(steps_TC).any(1)).max(initial=-1)) + 1
-        if end < self.look_back:
-            raise DataError(
-                f"{where}: the series has {end:,} steps, the model reads {self.look_back:,} "
-                "(task.look_back); give more of its past"
-            )
-        begin = end - self.look_back
-        arrays: dict[str, Any] = {
-            "steps": steps_TC[begin:end],
-            "future": np.full((self.horizon, steps_TC.shape[1]), np.nan, np.float32),
-        }
-        if "known" in example.arrays:
-            arrays["known"] = self._known(example, begin, end, where)
-        ahead = [] if times_T is None else self.series.clock.after(int(times_T[end - 1]), self.horizon)
-        past = None if times_T is None else times_T[begin:end]
-        return replace(example, arrays=arrays, notes={**example.notes, "past": past, "ahead": ahead})
-
-    def _known(self, example: Example, begin: int, end: int, where: str) -> Any:
-        """What is known of the past and the horizon: given in rows without measurements, and the calendar."""
-        known_TK = example.arrays["known"]
-        if len(known_TK) >= end + self.horizon:
-            return known_TK[begin : end + self.horizon]
-        config, clock = self.series.config, self.series.clock
-        if config.known_future:
-            raise DataError(
-                f"{where}: {len(known_TK) - end:,} rows follow the last measurement, {self.horizon:,} are "
-                f"needed, with {', '.join(map(str, config.known_future))} and without measurements"
-            )
-        ahead = clock.after(int(example.notes["times"][end - 1]), self.horizon)
-        if not ahead:
-            raise DataError(
-                f"{where}: {clock.describe()}, so the calendar of the horizon is not known; train without "
-                "fields.series.calendar"
-            )
-        known_YK = self.series.calendar(np.array(ahead, np.int64))
-        return np.concatenate([known_TK[begin:end], known_YK])
+    def _ahead(self, row: Row, coded: Coded) -> Coded:
+        where = f"input {row.line}" if row.file == "input" else row.where
+        return window_ahead(self.series, coded, self.look_back, self.horizon, where)
 
     def unusable(self, example: Example) -> str | None:
         """Windows are cut from all that there is."""
@@ -398,7 +291,7 @@ class Forecast(Task):
     def collate(self, examples: Sequence[Example]) -> WindowBatch:
         steps_BTC: Floats = np.stack([np.asarray(one.arrays["steps"], np.float32) for one in examples])
         future_BYC = np.stack([np.asarray(one.arrays["future"], np.float32) for one in examples])
-        level_BC, spread_BC = self.scale(steps_BTC)
+        level_BC, spread_BC = self.series.scales(steps_BTC)
         if self.series.config.scale == "series":
             steps_BTC = (steps_BTC - level_BC[:, None]) / spread_BC[:, None]
         target_BYC = (future_BYC - level_BC[:, None]) / spread_BC[:, None]
@@ -414,14 +307,6 @@ class Forecast(Task):
             len(self.config.quantiles),
             tuple(examples),
         )
-
-    def scale(self, steps_BTC: Floats) -> tuple[Floats, Floats]:
-        """level_BC and spread_BC that forecasts are scaled by: those of the training data, or of the past."""
-        if self.series.config.scale == "series":
-            return past_scale(steps_BTC)
-        n, width = len(steps_BTC), self.series.width
-        level_C, spread_C = (np.array(width[name], np.float32) for name in ("mean", "deviation"))
-        return np.tile(level_C, (n, 1)), np.tile(spread_C, (n, 1))
 
     def loss(self, model: nn.Module, batch: WindowBatch) -> Loss:
         forecast_BCYJ = model(batch.inputs)
@@ -462,7 +347,7 @@ class Forecast(Task):
             max(self.horizon, self.series.season),
         )
         for one, forecast_CYJ in zip(examples, answers, strict=True):
-            _, spread_BC = self.scale(one.arrays["steps"][None])
+            _, spread_BC = self.series.scales(one.arrays["steps"][None])
             sums_CYS = error_sums(
                 forecast_CYJ,
                 one.arrays["future"].T,
@@ -586,17 +471,6 @@ DEVIATIONS = (
 )
 SHOWN = 4
 """Steps of a sample."""
-
-
-def past_scale(steps_BTC: Floats) -> tuple[Floats, Floats]:
-    """level_BC and spread_BC of each series by itself; 0 and 1 where nothing is known or all is one value."""
-    known_BTC = np.isfinite(steps_BTC)
-    n_BC = np.maximum(known_BTC.sum(1), 1)
-    level_BC = np.where(known_BTC, steps_BTC, 0).sum(1) / n_BC
-    apart_BTC = np.where(known_BTC, steps_BTC - level_BC[:, None], 0)
-    spread_BC = np.sqrt((apart_BTC**2).sum(1) / n_BC)
-    varies_BC = spread_BC > 1e-6 * np.maximum(np.abs(level_BC), 1e-30)
-    return level_BC.astype(np.float32), np.where(varies_BC, spread_BC, 1).astype(np.float32)
 
 
 def _short(value: Any) -> float:

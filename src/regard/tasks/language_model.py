@@ -35,11 +35,12 @@ from regard.layers.inputs import Inputs
 from regard.metrics.language import perplexity
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.models import GPT
 from regard.models.widths import Widths
 from regard.tasks.language_model_data import LANGUAGE_MODEL
 from regard.tasks.prediction import OTHERS, Written
-from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.shared import moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, TaskSettings, layer_of, padded
 from regard.tasks.task_data import TaskData
 from regard.tasks.writer import Writer

@@ -23,11 +23,11 @@ from regard.files.row import Row
 from regard.metrics.classify import Weigh, multi_label
 from regard.metrics.metric import Metric
 from regard.metrics.resample import unweighted
+from regard.metrics.tally import Columns
 from regard.tasks.classify import Classify, ClassifyConfig, LabelBatch, mixed_labels
 from regard.tasks.labels import ClassWeights, class_weights
 from regard.tasks.multilabel_data import MULTILABEL
 from regard.tasks.prediction import Prediction, Ranked, Rounded, by_probability
-from regard.tasks.shared import Columns
 from regard.tasks.task import Axes, Fields, Loss, Part, unit_to_unit
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer

@@ -36,10 +36,11 @@ from regard.layers.inputs import Inputs
 from regard.metrics.language import MAX_LOSS
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.models.widths import Widths
 from regard.tasks.prediction import Prediction, Rounded
 from regard.tasks.pretrain_data import PRETRAIN
-from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.shared import moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.text.sentences import Sentences

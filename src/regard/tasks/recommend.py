@@ -40,10 +40,11 @@ from regard.layers.sampled import gbce, sampled_softmax
 from regard.metrics.metric import Metric
 from regard.metrics.ranking import ranked, recommended
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.models.widths import Widths
 from regard.tasks.prediction import Prediction, Ranked, Rounded
 from regard.tasks.recommend_data import RECOMMEND
-from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.shared import moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer

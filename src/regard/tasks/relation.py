@@ -16,10 +16,10 @@ from regard.fields.field import Input
 from regard.metrics.metric import Metric
 from regard.metrics.relation import RelationScores
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.tasks.classify import Classify, LabelBatch, LabelConfig
 from regard.tasks.relation_data import RELATION
 from regard.tasks.relation_data import Relation as RelationAnswer
-from regard.tasks.shared import Columns
 from regard.tasks.task import Axes, Picture
 from regard.tasks.task_data import TaskData
 

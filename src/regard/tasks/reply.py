@@ -6,9 +6,9 @@ import numpy as np
 
 from regard.metrics.language import perplexity
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, counted_of_many, scored, signature
 from regard.metrics.variety import distinct
-from regard.tasks.shared import Columns
 
 BY_TOKEN = ("loss", "probability", "perplexity")
 

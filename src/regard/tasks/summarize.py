@@ -17,9 +17,9 @@ from regard.data.example import Example
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.rouge import SIGNATURE, Rouge, lead, mean, rouge
+from regard.metrics.tally import Columns
 from regard.tasks.prediction import OTHERS, Written
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
-from regard.tasks.shared import Columns
 from regard.tasks.summarize_data import SUMMARIZE
 from regard.tasks.task_data import TaskData
 

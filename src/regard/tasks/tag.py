@@ -28,10 +28,11 @@ from regard.layers.inputs import NO_TAG, Inputs
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
 from regard.metrics.spans import by_kind, span_counts, span_scores
+from regard.metrics.tally import Columns
 from regard.models.tagger import Tagger
 from regard.models.widths import Widths
 from regard.tasks.prediction import Prediction, Rounded
-from regard.tasks.shared import Columns, moved, tensors
+from regard.tasks.shared import moved, tensors
 from regard.tasks.tag_data import TAG
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, word_to_word
 from regard.tasks.task_data import TaskData

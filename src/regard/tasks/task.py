@@ -35,7 +35,7 @@ from regard.init.columns import Table
 from regard.init.match import Given, Match, Missing
 from regard.metrics.metric import Metric
 from regard.models.widths import Widths
-from regard.tasks.prediction import Ranked
+from regard.tasks.prediction import Curves, Ranked
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import PAD, Tokenizer
 
@@ -96,8 +96,8 @@ class Prediction(Protocol):
     def rows(self) -> list[dict[str, Any]] | None:
         """The rows of an answer that is a table by itself."""
 
-    def drawing(self) -> str | None:
-        """A picture (SVG) of an answer that can be drawn."""
+    def drawing(self) -> Curves | None:
+        """The curves of an answer that can be drawn."""
 
     def to_json(self) -> dict[str, Any]: ...
 

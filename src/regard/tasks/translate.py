@@ -13,10 +13,10 @@ from regard.baselines.generation import Copy, Nearest
 from regard.data.example import Example
 from regard.metrics.metric import Metric
 from regard.metrics.resample import Floats, Scores, unweighted
+from regard.metrics.tally import Columns
 from regard.metrics.text import BleuTokenizer, SentenceCounts, bleu, chrf, counted, scored, signature
 from regard.tasks.prediction import OTHERS, Written
 from regard.tasks.seq2seq import Seq2Seq, Seq2SeqBatch, Seq2SeqConfig
-from regard.tasks.shared import Columns
 from regard.tasks.task_data import TaskData
 from regard.tasks.translate_data import TRANSLATE
 

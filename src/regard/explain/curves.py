@@ -1,8 +1,9 @@
-"""A forecast as a picture: for each channel the past, the mean of what comes next, and the band around it."""
+"""Curves as a picture: for each the past, the mean of what comes next, and the band around it."""
 
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
+
+from regard.tasks.prediction import Curve, Curves
 
 WIDTH, HEIGHT = 760, 190
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 28, 24
@@ -12,34 +13,23 @@ PAST, NEXT, BAND = "#57606a", "#0b62c4", "#0b62c4"
 TICKS = 3
 
 
-class Curve(NamedTuple):
-    """One channel of a forecast."""
-
-    name: str
-    past: Sequence[float | None]
-    mean: Sequence[float]
-    low: Sequence[float]
-    high: Sequence[float]
-    """The ends of the band; empty where there is none."""
-
-
-def draw(title: str, curves: Sequence[Curve], times: Sequence[str], band: str) -> str:
-    """The SVG; `times` are the first and last of the past and of the future, as far as they are known."""
-    shown = curves[:MOST_DRAWN]
+def draw(answer: Curves) -> str:
+    """The SVG of an answer that is curves."""
+    shown = answer.curves[:MOST_DRAWN]
     height = 34 + HEIGHT * len(shown)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
         f'height="{height}" font-family="system-ui, sans-serif" font-size="11" role="img">',
-        f"<title>{escape(title)}</title>",
+        f"<title>{escape(answer.title)}</title>",
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{LEFT}" y="20" font-size="13" fill="#1f2328">{escape(title)}</text>',
+        f'<text x="{LEFT}" y="20" font-size="13" fill="#1f2328">{escape(answer.title)}</text>',
     ]
     for number, curve in enumerate(shown):
-        parts += _panel(curve, 34 + HEIGHT * number, times, band)
+        parts += _panel(curve, 34 + HEIGHT * number, answer.marks, answer.band)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(curve: Curve, top: float, times: Sequence[str], band: str) -> list[str]:
+def _panel(curve: Curve, top: float, labels: Sequence[str], band: str) -> list[str]:
     values = [value for value in (*curve.past, *curve.mean, *curve.low, *curve.high) if value is not None]
     low, high = min(values), max(values)
     if high - low <= 1e-12 * max(abs(high), 1e-300):
@@ -66,8 +56,8 @@ def _panel(curve: Curve, top: float, times: Sequence[str], band: str) -> list[st
     begin = len(curve.past)
     joined = [*([curve.past[-1]] if curve.past else []), *curve.mean]
     base = top + HEIGHT - BOTTOM
-    said = f"{curve.name} (band: {band})" if curve.low else curve.name
-    parts = [f'<text x="{LEFT}" y="{top + 16:.0f}" fill="#1f2328">{escape(said)}</text>']
+    name = f"{curve.name} (band: {band})" if curve.low else curve.name
+    parts = [f'<text x="{LEFT}" y="{top + 16:.0f}" fill="#1f2328">{escape(name)}</text>']
     for tick in range(TICKS):
         value = low + (high - low) * tick / (TICKS - 1)
         parts.append(
@@ -84,7 +74,7 @@ def _panel(curve: Curve, top: float, times: Sequence[str], band: str) -> list[st
         'stroke-width="1.8"/>',
     ]
     marks = [(0.0, "start"), (float(begin), "middle"), (float(n - 1), "end")]
-    for (step, anchor), label in zip(marks, times, strict=False):
+    for (step, anchor), label in zip(marks, labels, strict=False):
         parts.append(
             f'<text x="{x(step):.1f}" y="{base + 16:.0f}" text-anchor="{anchor}" fill="#57606a">'
             f"{escape(label)}</text>"
