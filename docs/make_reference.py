@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from regard.decode import DecodeConfig
 from regard.fields.items import ItemsSettings
 from regard.layers.block import BlockConfig
+from regard.layers.sampled import GBCEConfig, SampledSoftmaxConfig, SoftmaxConfig
 from regard.models import (
     AnswererConfig,
     BERT4RecConfig,
@@ -50,7 +51,6 @@ from regard.tasks import (
 from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
-from regard.tasks.recommend import GBCEConfig, SampledSoftmaxConfig, SoftmaxConfig
 from regard.text.vocabulary import TokenizerConfig
 from regard.training.config import TrainConfig
 

@@ -1,6 +1,6 @@
 """RecBole's SASRec with cross-entropy on histories, one a line (`user item item ...`), leave-last-out.
 
-Runs in an environment of its own (bench/recommend_peers.txt). Prints a line of JSON for every epoch, and one
+Runs in an environment of its own (`pip install torch recbole==1.2.1`). Prints a line of JSON for every epoch, and one
 at the end with the rank of every user's last item among the full catalogue, with seen items and without.
 
 RecBole 1.2.1 needs shims here: names that NumPy 2 removed, `ray`, which is imported and not used, and
@@ -14,6 +14,7 @@ import logging
 import sys
 import time
 import types
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2048)
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--patience", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="no epoch begins after so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
@@ -69,8 +71,9 @@ def main() -> None:
     train, valid, test = data_preparation(config, dataset)
     model = SASRec(config, train.dataset)
     trainer = Trainer(config, model)
-    epochs = Epochs(trainer)
-    trainer.fit(train, valid, verbose=False, saved=True, show_progress=False, callback_fn=epochs)
+    epochs = Epochs(trainer, time.monotonic() + 60 * options.minutes)
+    with suppress(TimeoutError):
+        trainer.fit(train, valid, verbose=False, saved=True, show_progress=False, callback_fn=epochs)
     model.load_state_dict(torch.load(trainer.saved_model_file)["state_dict"])
     print(json.dumps({"ranks": ranks(model.eval(), test)}), flush=True)
 
@@ -114,10 +117,10 @@ def write_atomic(sequences: Path, folder: Path) -> None:
 
 
 class Epochs:
-    """Prints how long each epoch took, of training alone, and how it validated."""
+    """Prints how long each epoch took, of training alone, and how it validated; TimeoutError at the end."""
 
-    def __init__(self, trainer: Trainer) -> None:
-        self.seconds, self.cpu = 0.0, 0.0
+    def __init__(self, trainer: Trainer, end: float) -> None:
+        self.seconds, self.cpu, self.end = 0.0, 0.0, end
         train = trainer._train_epoch
 
         def timed(*arguments: Any, **settings: Any) -> Any:
@@ -131,6 +134,8 @@ class Epochs:
     def __call__(self, epoch: int, score: float) -> None:
         line = {"epoch": epoch, "seconds": self.seconds, "cpu_seconds": self.cpu, "valid_ndcg": float(score)}
         print(json.dumps(line), flush=True)
+        if time.monotonic() > self.end:
+            raise TimeoutError
 
 
 def ranks(model: SASRec, test: Any) -> dict[str, list[int]]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.layers import retrieval
-from regard.layers.heads import HeadInput
+from regard.layers.heads import HeadInput, logits
 from regard.layers.retrieval import Excluded, target_ranks, top_items
 
 B, V, D = 5, 23, 7
@@ -48,7 +48,8 @@ def pairs() -> Excluded:
 @pytest.mark.parametrize("excludes", [False, True])
 def test_the_best_items_are_those_of_a_whole_sort(k: int, bias: bool, excludes: bool) -> None:
     x = made(bias=bias)
-    scores_BK, items_BK = top_items(x, k, pairs() if excludes else None)
+    scores_BK, items_BK, log_z_B1 = top_items(x, k, pairs() if excludes else None)
+    torch.testing.assert_close(log_z_B1[:, 0], logits(x).logsumexp(1))
     assert items_BK.shape == (B, min(k, V))
     for row in range(B):
         right = ordered(x, row, EXCLUDED[row] if excludes else set())[:k]
@@ -81,6 +82,6 @@ def test_an_item_outside_of_the_catalogue_is_never_found() -> None:
 def test_the_rank_of_a_target_is_where_the_best_items_have_it() -> None:
     """Also where scores are any numbers: both come from the same product."""
     x = HeadInput(torch.randn(B, D), torch.randn(V, D))
-    items_BV: Tensor = top_items(x, V)[1]
+    items_BV: Tensor = top_items(x, V).items_BK
     for place in range(V):
         assert target_ranks(x, items_BV[:, place])[0].tolist() == [place + 1] * B

@@ -13,6 +13,7 @@ from regard.data.histories import WindowedHistories
 from regard.data.layout import scored
 from regard.decode import in_order
 from regard.errors import DataError, RecipeError
+from regard.explain.replay import explain
 from regard.files.catalogue import Described
 from regard.files.row import Row
 from regard.models import BERT4RecConfig, GRU4RecConfig, SASRecConfig
@@ -96,11 +97,13 @@ def test_what_is_recommended_is_what_is_scored(name: str) -> None:
     asked = task.asked([" ".join(row.cells["items"]) for row in rows()])
     answers = in_order(task.predict(model, task.collate(task.encode(asked))))
     for row, answer in zip(rows(), answers, strict=True):
-        logits = scores(task, model, row.cells["items"])
-        logits[[task.items.numbers[item] for item in row.cells["items"]]] = -torch.inf
-        best = logits.argsort(descending=True)[:3]
+        log_prob_V = torch.log_softmax(scores(task, model, row.cells["items"]), 0)
+        allowed_V = log_prob_V.clone()
+        allowed_V[[task.items.numbers[item] for item in row.cells["items"]]] = -torch.inf
+        best = allowed_V.argsort(descending=True)[:3]
         assert [one.item for one in answer.items] == [task.items.names[n] for n in best]
-        assert [one.score for one in answer.items] == pytest.approx(logits[best].tolist(), rel=1e-4, abs=1e-4)
+        assert [one.rank for one in answer.items] == [1, 2, 3]
+        assert [one.score for one in answer.items] == pytest.approx(log_prob_V[best].tolist(), abs=1e-4)
         assert answer.text == ", ".join(task.items.title(one.item) for one in answer.items)
 
 
@@ -176,6 +179,63 @@ def test_without_an_item_is_as_if_it_had_never_been(name: str) -> None:
         torch.testing.assert_close(found[unit, 0], torch.log_softmax(without, 0)[best], rtol=1e-4, atol=1e-4)
     whole = torch.log_softmax(scores(task, model, items), 0)[best]
     torch.testing.assert_close(kept[0, 0], whole, rtol=1e-4, atol=1e-4)
+
+
+@each
+def test_the_reasons_of_a_recommendation_are_what_it_loses_without_each(name: str) -> None:
+    task, model = made(name, k=3, because=5)
+    items = ["i1", "i4", "i2", "i9", "i5"]
+    ((_, answer),) = task.predict(model, task.collate(task.encode(task.asked([items]))))
+    for one in answer.items:
+        wanted = task.items.numbers[one.item]
+        right = []
+        for left_out in items:
+            log_prob_V = torch.log_softmax(scores(task, model, [i for i in items if i != left_out]), 0)
+            allowed_V = log_prob_V.clone()
+            allowed_V[[task.items.numbers[item] for item in items]] = -torch.inf
+            rank = allowed_V.argsort(descending=True).tolist().index(wanted) + 1
+            right.append((left_out, one.score - float(log_prob_V[wanted]), rank))
+        right = sorted((each for each in right if each[1] > 0), key=lambda each: -each[1])
+        assert [(reason.item, reason.rank) for reason in one.because] == [(i, r) for i, _, r in right]
+        assert [reason.change for reason in one.because] == pytest.approx([c for _, c, _ in right], abs=1e-4)
+
+
+@each
+def test_an_item_that_is_asked_about_stands_in_the_list_with_its_place(name: str) -> None:
+    task, model = made(name, k=2)
+    items = ["i1", "i4", "i2"]
+    whole = task.with_settings(k=100)
+    ((_, everything),) = whole.predict(model, whole.collate(whole.encode(whole.asked([items]))))
+    for one in everything.items:
+        about = task.with_settings(item=one.item)
+        ((_, answer),) = about.predict(model, about.collate(about.encode(about.asked([items]))))
+        found = answer.items[answer.explained]
+        assert (found.item, found.rank) == (one.item, one.rank)
+        assert found.score == pytest.approx(one.score, abs=1e-5)
+        assert len(answer.items) == (2 if one.rank <= 2 else 3)
+
+
+def test_an_explanation_tells_the_places_without_items() -> None:
+    task, model = made("sasrec")
+    (row,) = task.asked(["i1 i4 i2 i9 i5"])
+    found = explain(task, model, "sasrec", row, torch.device("cpu"))
+    assert found.trust is not None
+    assert "The recommendation stands at place 1" in found.trust.sentence
+    assert "这条推荐排在第 1 位" in (found.trust.in_chinese or "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"item": "i77"}, "item: item 'i77' is not in the catalogue of the training data"),
+        ({"beam": 3}, "beam: a recommender can be asked with k, remove_seen, because and item"),
+        ({"k": 0}, "k: '0' should be greater than or equal to 1"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, Any], fault: str) -> None:
+    task, _ = made("sasrec")
+    with pytest.raises((DataError, RecipeError), match=fault):
+        task.with_settings(**settings)
 
 
 def test_titles_and_unknown_items_are_told() -> None:

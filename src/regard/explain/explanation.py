@@ -72,6 +72,13 @@ class Trust:
     def __post_init__(self) -> None:
         assert self.score is None or abs(self.score) <= 1 + 1e-6, f"a trust score cannot be {self.score}"
 
+    def beside(self, remark: tuple[str, str] | None) -> "Trust":
+        """With a sentence more, in English and in Chinese."""
+        if remark is None:
+            return self
+        english, chinese = remark
+        return Trust(f"{self.sentence} {english}", self.score, f"{self.in_chinese or self.sentence}{chinese}")
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:

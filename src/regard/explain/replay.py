@@ -70,6 +70,7 @@ def explain(
                 to_inputs = [to_inputs[best]]
             if trust is None or (axes.quantity is not None and not trust.score):
                 to_inputs, trust = [left_out], measured(inputs.unit, axes.quantity)
+            trust = trust.beside(task.remark(model, batch, inputs))
         candidates = to_inputs or others or maps
         if not candidates:
             raise DataError(

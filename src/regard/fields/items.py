@@ -95,9 +95,13 @@ class Items(Field):
     def numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
 
+    def about(self, name: str) -> Described:
+        """What an item is called, and of what category it is; nothing where the catalogue does not say."""
+        return self.described.get(name, Described(""))
+
     def title(self, name: str) -> str:
         """What an item is called; its own name where the catalogue has no title."""
-        return self.described[name].title if name in self.described else name
+        return self.about(name).title or name
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> list[str]:
         if isinstance(cell, str):

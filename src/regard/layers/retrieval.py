@@ -5,6 +5,7 @@ Scores of B states with V items are never there at once, so that memory is bound
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,18 +31,35 @@ class Excluded:
         scores_BV[self.rows_N[start:stop], self.items_N[start:stop] - first] = -torch.inf
 
 
-def top_items(x: HeadInput, k: int, excluded: Excluded | None = None) -> tuple[Tensor, Tensor]:
-    """scores_BK and items_BK of the k best, the best first; −inf where fewer may be retrieved."""
+class Best(NamedTuple):
+    """The k best items of each row, the best first."""
+
+    scores_BK: Tensor
+    """−inf where fewer may be retrieved."""
+    items_BK: Tensor
+    log_z_B1: Tensor
+    """The log of the sum of exponentials of all scores, those of excluded items too."""
+
+    @property
+    def log_probs_BK(self) -> Tensor:
+        return self.scores_BK - self.log_z_B1
+
+
+def top_items(x: HeadInput, k: int, excluded: Excluded | None = None) -> Best:
     n_rows, k = len(x.hidden_ND), min(k, len(x.weight_VD))
     scores_BK = x.hidden_ND.new_empty(n_rows, 0)
     items_BK = torch.empty(n_rows, 0, dtype=torch.long, device=scores_BK.device)
-    for first, block_BV in _blocks(x, excluded):
+    log_z_B1 = x.hidden_ND.new_full((n_rows, 1), -torch.inf)
+    for first, block_BV in _blocks(x):
+        log_z_B1 = torch.logaddexp(log_z_B1, block_BV.logsumexp(1, keepdim=True))
+        if excluded is not None:
+            excluded.close(block_BV, first)
         best_BK, at_BK = _best(block_BV, min(k, block_BV.shape[1]))
         scores_BK = torch.cat([scores_BK, best_BK], dim=1)  # those of lower numbers stand first
         scores_BK, order_BK = scores_BK.sort(dim=1, descending=True, stable=True)
         items_BK = torch.cat([items_BK, at_BK + first], dim=1).gather(1, order_BK)
         scores_BK, items_BK = scores_BK[:, :k], items_BK[:, :k]
-    return scores_BK, items_BK
+    return Best(scores_BK, items_BK, log_z_B1)
 
 
 def target_ranks(x: HeadInput, target_B: Tensor, excluded: Excluded | None = None) -> tuple[Tensor, Tensor]:
@@ -52,12 +70,14 @@ def target_ranks(x: HeadInput, target_B: Tensor, excluded: Excluded | None = Non
     n_items, at_B1 = len(x.weight_VD), target_B.clamp(min=0)[:, None]
     target_score_B1 = x.hidden_ND.new_empty(len(target_B), 1)
     log_z_B1 = torch.full_like(target_score_B1, -torch.inf)
-    for first, block_BV in _blocks(x, None):
+    for first, block_BV in _blocks(x):
         rows = _here(at_B1, first, block_BV)
         target_score_B1[rows] = block_BV[rows].gather(1, at_B1[rows] - first)
         log_z_B1 = torch.logaddexp(log_z_B1, block_BV.logsumexp(1, keepdim=True))
     missed_B, before_B = target_B < 0, torch.zeros_like(target_B)
-    for first, block_BV in _blocks(x, excluded):
+    for first, block_BV in _blocks(x):
+        if excluded is not None:
+            excluded.close(block_BV, first)
         rows = _here(at_B1, first, block_BV)
         missed_B[rows] |= block_BV[rows].gather(1, at_B1[rows] - first).squeeze(1) == -torch.inf
         number_V = torch.arange(first, first + block_BV.shape[1], device=at_B1.device)
@@ -72,14 +92,11 @@ def _here(at_B1: Tensor, first: int, block_BV: Tensor) -> Tensor:
     return ((at_B1 >= first) & (at_B1 < first + block_BV.shape[1])).squeeze(1).nonzero().squeeze(1)
 
 
-def _blocks(x: HeadInput, excluded: Excluded | None) -> Iterator[tuple[int, Tensor]]:
+def _blocks(x: HeadInput) -> Iterator[tuple[int, Tensor]]:
     """The number of the first item of each block, and the block's scores_BV."""
     for first in range(0, len(x.weight_VD), BLOCK):
         bias_V = None if x.bias_V is None else x.bias_V[first : first + BLOCK]
-        scores_BV = F.linear(x.hidden_ND, x.weight_VD[first : first + BLOCK], bias_V)
-        if excluded is not None:
-            excluded.close(scores_BV, first)
-        yield first, scores_BV
+        yield first, F.linear(x.hidden_ND, x.weight_VD[first : first + BLOCK], bias_V)
 
 
 def _best(scores_BV: Tensor, k: int) -> tuple[Tensor, Tensor]:

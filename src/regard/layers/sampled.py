@@ -1,15 +1,56 @@
-"""Losses over a catalogue too large for all of it: sampled softmax with logQ correction, gBCE.
+"""Losses over a catalogue: the whole softmax in slices, sampled softmax with logQ correction, gBCE.
 
 All positions of a batch share their negatives, so that their scores are one matrix product.
 """
 
 import math
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.layers.heads import Head, HeadInput
+from regard.config import Config
+from regard.layers.heads import Head, HeadInput, smoothed_cross_entropy
+
+
+class SoftmaxConfig(Config):
+    """Cross-entropy over the whole catalogue, in slices."""
+
+    kind: Literal["softmax"] = "softmax"
+    smoothing: float = Field(0.0, ge=0, lt=1)
+
+    def head(self, target_N: Tensor, log_q_V: Tensor) -> Head:
+        return smoothed_cross_entropy(target_N, self.smoothing)
+
+
+class SampledSoftmaxConfig(Config):
+    """Cross-entropy over the target and drawn negatives, corrected for how they are drawn."""
+
+    kind: Literal["sampled_softmax"] = "sampled_softmax"
+    negatives: int = Field(1024, ge=1, description="drawn for a batch, by how often items are chosen")
+
+    def head(self, target_N: Tensor, log_q_V: Tensor) -> Head:
+        log_q_V = log_q_V.to(target_N.device)
+        negatives_S = torch.multinomial(log_q_V.exp(), self.negatives, replacement=True)
+        return sampled_softmax(target_N, negatives_S, log_q_V)
+
+
+class GBCEConfig(Config):
+    """Generalised binary cross-entropy with few negatives (gSASRec)."""
+
+    kind: Literal["gbce"] = "gbce"
+    negatives: int = Field(256, ge=1, description="drawn for a batch, all items alike")
+    calibration: float = Field(0.75, ge=0, le=1, description="0: plain binary cross-entropy")
+
+    def head(self, target_N: Tensor, log_q_V: Tensor) -> Head:
+        negatives_S = torch.randint(len(log_q_V), (self.negatives,), device=target_N.device)
+        return gbce(target_N, negatives_S, self.calibration)
+
+
+LossConfig = Annotated[SoftmaxConfig | SampledSoftmaxConfig | GBCEConfig, Field(discriminator="kind")]
+"""Each gives a head for targets, where items are drawn as negatives with the probability q."""
 
 
 def sampled_softmax(target_N: Tensor, negatives_S: Tensor, log_q_V: Tensor) -> Head:

@@ -5,20 +5,20 @@ fills in (BERT4Rec) learns what is hidden at random places, and is asked with a 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 from torch import Tensor, nn
 
 from regard.baselines import Baseline
 from regard.baselines.next_item import ItemKNN, Markov, MostPopular, RecentlyPopular
-from regard.config import Config
+from regard.config import Config, said
 from regard.data.cache import Arrays, Examples
 from regard.data.example import Example
 from regard.data.histories import WindowedHistories
@@ -33,52 +33,39 @@ from regard.fields.items import Items, ItemsSettings
 from regard.files.catalogue import Described
 from regard.files.interactions import Grouping
 from regard.files.row import Row
-from regard.layers.heads import Head, HeadInput, log_probs, smoothed_cross_entropy
+from regard.layers.heads import HeadInput, log_probs
 from regard.layers.inputs import Inputs
 from regard.layers.retrieval import Excluded, target_ranks, top_items
-from regard.layers.sampled import gbce, sampled_softmax
+from regard.layers.sampled import LossConfig, SoftmaxConfig
 from regard.metrics.metric import Metric
-from regard.metrics.ranking import ranked, recommended
-from regard.metrics.resample import Floats, Scores, unweighted
-from regard.metrics.tally import Columns
 from regard.models.widths import Widths
-from regard.tasks.prediction import Prediction, Ranked, Rounded
-from regard.tasks.recommend_data import RECOMMEND
+from regard.tasks.recommend_data import RECOMMEND, strange
+from regard.tasks.recommended import (
+    Answer,
+    Place,
+    RankTally,
+    Recommendation,
+    reasons_of,
+    recommendations,
+    sentences,
+    states,
+)
 from regard.tasks.shared import moved, tensors
 from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer
 
 SAMPLING_POWER = 0.75
-"""Negatives are drawn by their count to this power."""
+"""Negatives are drawn by how often items are chosen, to this power."""
 HISTORIES_TOGETHER = 256
-MOST_K = 1000
-"""Items of a list."""
-
-
-class SoftmaxConfig(Config):
-    """Cross-entropy over the whole catalogue, in slices."""
-
-    kind: Literal["softmax"] = "softmax"
-    smoothing: float = Field(0.0, ge=0, lt=1)
-
-
-class SampledSoftmaxConfig(Config):
-    """Cross-entropy over the target and drawn negatives, corrected for how they are drawn."""
-
-    kind: Literal["sampled_softmax"] = "sampled_softmax"
-    negatives: int = Field(1024, ge=1, description="drawn for a batch, by how often items are chosen")
-
-
-class GBCEConfig(Config):
-    """Generalised binary cross-entropy with few negatives (gSASRec)."""
-
-    kind: Literal["gbce"] = "gbce"
-    negatives: int = Field(256, ge=1, description="drawn for a batch, all items alike")
-    calibration: float = Field(0.75, ge=0, le=1, description="0: plain binary cross-entropy")
-
-
-LossConfig = Annotated[SoftmaxConfig | SampledSoftmaxConfig | GBCEConfig, Field(discriminator="kind")]
+MOST_K, MOST_REASONS = 1000, 50
+"""Items of a list, and reasons of each."""
+ASKED = ("k", "remove_seen", "because", "item")
+"""Settings of a question."""
+SHOWN = 5
+"""Items of a history in a sample."""
+ONLY_LAST = 0.2
+"""How often an example hides its last item alone, which is what will be asked."""
 
 
 class HistoryFields(Config):
@@ -107,6 +94,13 @@ class RecommendConfig(TaskSettings):
     )
     k: int = Field(10, ge=1, le=MOST_K, description="items that are recommended, and scored")
     remove_seen: bool = Field(True, description="recommend nothing that stands in the history")
+    because: int = Field(
+        0,
+        ge=0,
+        le=MOST_REASONS,
+        description="items of the history that are named for each recommendation, because they spoke most "
+        "for it; every one is left out in turn to measure that",
+    )
 
     @property
     def grouping(self) -> Grouping:
@@ -150,68 +144,6 @@ class HistoryBatch:
         )
 
 
-class Recommended(BaseModel):
-    item: str
-    title: str = ""
-    category: str = ""
-    score: Rounded
-
-
-class Recommendation(Prediction):
-    items: tuple[Recommended, ...]
-    unknown: tuple[str, ...] = Field((), description="items of the history that are not in the catalogue")
-    number: int = Field(0, exclude=True)
-    """Which of the items is explained."""
-
-    def ranked(self) -> list[Ranked]:
-        return [(one.title or one.item, one.score) for one in self.items]
-
-
-class Answer(NamedTuple):
-    """What a list of recommendations is worth."""
-
-    rank: int
-    """Of the right item among the whole catalogue, from 1."""
-    top: tuple[int, ...]
-    """The numbers of the items that stand in the list."""
-    nats: float = float("nan")
-    """−log of the probability of the right item, where probabilities are given."""
-
-
-@dataclass(frozen=True)
-class RankTally(Columns):
-    has_loss: ClassVar[bool] = True
-    k: int
-    counts_V: Any
-    """How often each item of the catalogue stands in the training histories."""
-    targets: list[int] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    """Of the targets, and of the users."""
-    answers: list[Answer] = field(default_factory=list)
-
-    @property
-    def truth(self) -> list[str]:
-        return self.names
-
-    def weighed(self, weights_RN: Floats) -> Scores:
-        ranks_N = np.array([answer.rank for answer in self.answers])
-        nats_N = np.array([answer.nats for answer in self.answers])
-        lists = [np.array(answer.top[: self.k], np.int64) for answer in self.answers]
-        loss = {} if np.isnan(nats_N).any() else {"loss": (weights_RN @ nats_N) / weights_RN.sum(1)}
-        about = recommended(lists, np.array(self.targets), self.counts_V, weights_RN)
-        named = {f"{name}@{self.k}": scores_R for name, scores_R in about.items()}
-        return loss | ranked(ranks_N, self.k, weights_RN) | named
-
-    def metrics(self) -> dict[str, float]:
-        return unweighted(self)
-
-    def signatures(self) -> dict[str, str]:
-        return {}
-
-    def by_kind(self) -> dict[str, dict[str, float]]:
-        return {}
-
-
 class Recommend(Task):
     kind: ClassVar[str] = "recommend"
     data: ClassVar[TaskData] = RECOMMEND
@@ -221,11 +153,14 @@ class Recommend(Task):
     models: ClassVar[tuple[str, ...]] = ("sasrec", "bert4rec", "gru4rec")
     called: ClassVar[str] = "a recommender"
     best: ClassVar[str] = "k"
+    lists: ClassVar[bool] = True
+    options: ClassVar[tuple[str, ...]] = ("item",)
     layout: ClassVar[type[Examples]] = WindowedHistories
     baselines: ClassVar[tuple[type[Baseline], ...]] = (MostPopular, RecentlyPopular, Markov, ItemKNN)
 
-    def __init__(self, config: RecommendConfig, items: Items) -> None:
-        self.config = config
+    def __init__(self, config: RecommendConfig, items: Items, wanted: int | None = None) -> None:
+        self.config, self.wanted = config, wanted
+        """The number of an item that stands in every list, and is explained; by default the best is."""
         self.items = items.alone(config.max_length)
         self.widths = Widths(items.width, items.width)
 
@@ -270,10 +205,15 @@ class Recommend(Task):
         return cls(config, Items().load(folder))
 
     def with_settings(self, **changes: Any) -> Self:
-        """The same task with another length of lists, or with seen items."""
-        if unknown := [name for name in changes if name not in ("k", "remove_seen")]:
-            raise RecipeError(f"{unknown[0]}: {self.called} can be asked with k and remove_seen")
-        return type(self)(changed(self.config, changes), self.items)
+        """The same task with other lists, or about one item."""
+        if unknown := [name for name in changes if name not in ASKED]:
+            *others, last = ASKED
+            raise RecipeError(f"{unknown[0]}: {self.called} can be asked with {', '.join(others)} and {last}")
+        item, wanted = changes.pop("item", None), self.wanted
+        if item is not None:
+            self.items.refuse_strange([str(item)], "item")
+            wanted = self.items.numbers[str(item)]
+        return type(self)(changed(self.config, changes), self.items, wanted)
 
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
         rows = super().asked(values, first)
@@ -283,23 +223,7 @@ class Recommend(Task):
         return rows
 
     def notes(self, scored: Mapping[str, Sequence[Any]]) -> list[str]:
-        """How many items have no title, and how much of what is scored training cannot know."""
-        items, found = self.items, []
-        untitled = [name for name in items.names if name not in items.described]
-        if items.described and untitled:
-            first = ", ".join(map(quoted, untitled[:SHOWN]))
-            found.append(f"{len(untitled):,} of {len(items.names):,} items have no title: {first} …")
-        for split, examples in scored.items():
-            cold = sum(int(one.arrays["target"][0]) < 0 for one in examples)
-            strangers = sum(items.is_empty({"items": one.arrays["items"]}) for one in examples)
-            if cold:
-                found.append(
-                    f"{split}: {cold:,} of {len(examples):,} right items are cold, not in the training data; "
-                    "they count as misses"
-                )
-            if strangers:
-                found.append(f"{split}: {strangers:,} of {len(examples):,} histories hold no known item")
-        return found
+        return strange(self.items, scored)
 
     def encode(self, rows: Sequence[Row]) -> list[Example]:
         coded = self.items.encode([row.cells["items"] for row in rows])
@@ -371,8 +295,8 @@ class Recommend(Task):
             return HistoryBatch(inputs, at_N, target_N, None, tuple(examples))
         wanted = [int(one.arrays["target"][0]) if "target" in one.arrays else -1 for one in examples]
         inputs = tensors(self.items.collate([self.read(one.arrays) for one in examples]))
-        seen = self.seen(examples) if self.config.remove_seen else None
-        return HistoryBatch(inputs, last_places(inputs), torch.tensor(wanted), seen, tuple(examples))
+        places = last_places(inputs)
+        return HistoryBatch(inputs, places, torch.tensor(wanted), self.seen(examples), tuple(examples))
 
     def read(self, arrays: Arrays) -> Arrays:
         """What is read of a history of which the next item is asked; of nothing, the most frequent item."""
@@ -388,8 +312,10 @@ class Recommend(Task):
             for name, array in read.items()
         }
 
-    def seen(self, examples: Sequence[Example]) -> Excluded:
-        """The items of whole histories, also what is too long ago to be read."""
+    def seen(self, examples: Sequence[Example]) -> Excluded | None:
+        """The items of whole histories, also what is too long ago to be read; none if they may come again."""
+        if not self.config.remove_seen:
+            return None
         known = [one.arrays["items"][one.arrays["items"] >= 0] for one in examples]
         rows_N = np.repeat(np.arange(len(known)), [len(items) for items in known])
         items_N = np.concatenate(known).astype(np.int64)
@@ -397,21 +323,10 @@ class Recommend(Task):
         return Excluded(torch.from_numpy(rows_N[order_N]), torch.from_numpy(items_N[order_N]))
 
     def loss(self, model: nn.Module, batch: HistoryBatch) -> Loss:
-        found: Tensor = model(batch.inputs, batch.at_N, self.head(batch.target_N))
+        head = self.config.loss.head(batch.target_N, self.log_q_V)
+        found: Tensor = model(batch.inputs, batch.at_N, head)
         learnt, plain = found if found.dim() else (found, found)
         return Loss({"items": Part(learnt)}, shown={"items": plain.detach()})
-
-    def head(self, target_N: Tensor) -> Head:
-        """The head that gives the loss."""
-        loss, device = self.config.loss, target_N.device
-        if isinstance(loss, SoftmaxConfig):
-            return smoothed_cross_entropy(target_N, loss.smoothing)
-        if isinstance(loss, GBCEConfig):
-            negatives_S = torch.randint(len(self.items.names), (loss.negatives,), device=device)
-            return gbce(target_N, negatives_S, loss.calibration)
-        log_q_V = self.log_q_V.to(device)
-        negatives_S = torch.multinomial(log_q_V.exp(), loss.negatives, replacement=True)
-        return sampled_softmax(target_N, negatives_S, log_q_V)
 
     @cached_property
     def log_q_V(self) -> Tensor:
@@ -423,12 +338,12 @@ class Recommend(Task):
         return np.array(self.items.counts, np.int64)
 
     def measure(self, model: nn.Module, batch: HistoryBatch, *, thorough: bool) -> RankTally:
-        state: HeadInput = model(batch.inputs, batch.at_N, _states)
+        state: HeadInput = model(batch.inputs, batch.at_N, states)
         rank_B, log_prob_B = target_ranks(state, batch.target_N, batch.seen)
-        scores_BK, items_BK = top_items(state, self.config.k, batch.seen)
+        best = top_items(state, self.config.k, batch.seen)
         lists = [
             tuple(items[scores > -torch.inf].tolist())
-            for items, scores in zip(items_BK, scores_BK, strict=True)
+            for items, scores in zip(best.items_BK, best.scores_BK, strict=True)
         ]
         answers = zip(rank_B.tolist(), lists, (-log_prob_B).tolist(), strict=True)
         return self.tally(batch.examples, [*answers])
@@ -441,25 +356,11 @@ class Recommend(Task):
 
     def predict(self, model: nn.Module, batch: HistoryBatch) -> Iterator[tuple[int, Recommendation]]:
         with torch.inference_mode():
-            state: HeadInput = model(batch.inputs, batch.at_N, _states)
-            scores_BK, items_BK = top_items(state, self.config.k, batch.seen)
-        answers = map(self.recommendation, batch.examples, scores_BK.tolist(), items_BK.tolist())
-        yield from enumerate(answers)
+            yield from enumerate(recommendations(self, model, batch))
 
-    def recommendation(
-        self, example: Example, scores: Sequence[float], numbers: Sequence[int]
-    ) -> Recommendation:
-        pairs = zip(scores, numbers, strict=True)
-        items = tuple(self.recommended(number, score) for score, number in pairs if score > -torch.inf)
-        unknown = tuple(example.notes.get("unknown", ()))
-        return Recommendation(
-            text=", ".join(one.title or one.item for one in items), items=items, unknown=unknown
-        )
-
-    def recommended(self, number: int, score: float) -> Recommended:
-        name = self.items.names[number]
-        described = self.items.described.get(name, Described(""))
-        return Recommended(item=name, title=described.title, category=described.category, score=score)
+    def history(self, example: Example) -> Axis:
+        """What is read of a history, item by item."""
+        return self.items.axis([], Coded(self.read(example.arrays)))
 
     def samples(
         self, model: nn.Module, examples: Sequence[Example], device: torch.device
@@ -475,7 +376,11 @@ class Recommend(Task):
         ]
 
     def force(self, example: Example, prediction: Recommendation) -> HistoryBatch:
-        number = self.items.numbers[prediction.items[prediction.number].item]
+        if not prediction.items:
+            raise DataError(
+                "there is nothing to explain: every item stands in the history; set remove_seen = false"
+            )
+        number = self.items.numbers[prediction.items[prediction.explained].item]
         arrays = {**example.arrays, "target": np.array([number])}
         return self.collate([replace(example, arrays=arrays)])
 
@@ -497,14 +402,16 @@ class Recommend(Task):
         )
 
     def axes(self, example: Example, prediction: Recommendation) -> Axes:
-        history = self.items.axis([], Coded(self.read(example.arrays)))
-        wanted = prediction.items[prediction.number]
-        by_name = {"history": history, "item": Axis("item", (wanted.title or wanted.item,), unit="item")}
+        wanted = prediction.items[prediction.explained]
+        by_name = {"history": self.history(example), "item": Axis("item", (wanted.name,), unit="item")}
         return Axes(by_name, left_out="history", answer="item", site=_site)
 
-
-SHOWN = 5
-"""Items of a history in a sample."""
+    def remark(self, model: nn.Module, batch: HistoryBatch, axis: Axis) -> tuple[str, str]:
+        state: HeadInput = model(batch.inputs, batch.at_N, states)
+        ((rank,), (score,)) = (one.tolist() for one in target_ranks(state, batch.target_N, batch.seen))
+        place = Place(int(batch.target_N), rank, score)
+        (reasons,) = reasons_of(self, model, batch, axis, [place])
+        return sentences(rank, reasons)
 
 
 def hide(n: int, share: float, rng: np.random.Generator) -> Any:
@@ -513,10 +420,6 @@ def hide(n: int, share: float, rng: np.random.Generator) -> Any:
     if rng.random() < ONLY_LAST or not hidden_T.any():
         hidden_T = np.arange(n) == n - 1
     return hidden_T
-
-
-ONLY_LAST = 0.2
-"""How often an example hides its last item alone, which is what will be asked."""
 
 
 def last_places(inputs: Inputs) -> Tensor:
@@ -528,12 +431,10 @@ def last_places(inputs: Inputs) -> Tensor:
 def changed(config: RecommendConfig, changes: Mapping[str, Any]) -> RecommendConfig:
     try:
         return RecommendConfig.model_validate(config.model_dump() | dict(changes))
-    except ValueError as error:
-        raise RecipeError(f"{', '.join(changes)}: {error}") from None
-
-
-def _states(x: HeadInput) -> HeadInput:
-    return x
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        name, value = fault["loc"][0], quoted(str(fault["input"]))
+        raise RecipeError(f"{name}: {value} {said(fault['msg'])}") from None
 
 
 def _times(row: Row) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from regard.check.finding import SHOWN, Finding, Place, about
 from regard.check.rows import Splits
 from regard.errors import DataError, quoted
 from regard.fields.field import Suggestion
+from regard.fields.items import Items
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
 from regard.files.interactions import Grouping, Histories
@@ -223,6 +224,26 @@ def _alike(train: Sequence[Row]) -> list[Finding]:
     places = tuple(Place(quoted(item), f"beside {quoted(item[:-2])}") for item in twice[:SHOWN])
     said = f"train: {len(twice):,} items are written in two ways, as 7.0 and 7, and count as two; write one"
     return [Finding("warning", "two-spellings", said, len(twice), places)]
+
+
+def strange(items: Items, scored: Mapping[str, Sequence[Any]]) -> list[str]:
+    """How many items have no title, and how much of what is scored training cannot know."""
+    untitled = [name for name in items.names if name not in items.described]
+    found = []
+    if items.described and untitled:
+        first = ", ".join(map(quoted, untitled[:SHOWN]))
+        found.append(f"{len(untitled):,} of {len(items.names):,} items have no title: {first} …")
+    for split, examples in scored.items():
+        cold = sum(int(one.arrays["target"][0]) < 0 for one in examples)
+        strangers = sum(items.is_empty({"items": one.arrays["items"]}) for one in examples)
+        if cold:
+            found.append(
+                f"{split}: {cold:,} of {len(examples):,} right items are cold, not in the training data; "
+                "they count as misses"
+            )
+        if strangers:
+            found.append(f"{split}: {strangers:,} of {len(examples):,} histories hold no known item")
+    return found
 
 
 RECOMMEND = InteractionData(

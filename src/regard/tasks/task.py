@@ -259,6 +259,8 @@ class Task(Protocol):
     """Settings of `with_settings` that stand among the inputs of a command line, as in horizon=24."""
     tabular: ClassVar[bool] = False
     """Whether each answer is a table by itself, which can be drawn."""
+    lists: ClassVar[bool] = False
+    """Whether each answer is a list, which a table has a row of for each of its items."""
     converses: ClassVar[bool] = False
     """Whether an answer goes on from its input, so that both are the input of the next question."""
     finds_entities: ClassVar[bool] = False
@@ -447,6 +449,10 @@ class Task(Protocol):
     def pictures(self, model: nn.Module, batch: Any) -> list[Picture]:
         """What else can be shown of a forced batch of one."""
         return []
+
+    def remark(self, model: nn.Module, batch: Any, axis: Axis) -> tuple[str, str] | None:
+        """A sentence on what else leaving out units of the axis changes, in English and in Chinese."""
+        return None
 
 
 def typed(task: type[Task], config: TaskSettings) -> str:
