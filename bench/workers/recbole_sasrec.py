@@ -1,7 +1,8 @@
 """RecBole's SASRec with cross-entropy on histories, one a line (`user item item ...`), leave-last-out.
 
-Runs in an environment of its own (`pip install torch recbole==1.2.1`). Prints a line of JSON for every epoch, and one
-at the end with the rank of every user's last item among the full catalogue, with seen items and without.
+Runs in an environment of its own (`pip install torch recbole==1.2.1`). Prints a line of JSON for every epoch,
+and one at the end with the rank of every user's last item among the full catalogue, with seen items and
+without.
 
 RecBole 1.2.1 needs shims here: names that NumPy 2 removed, `ray`, which is imported and not used, and
 `torch.load` of its own checkpoint, a pickle.
