@@ -150,7 +150,7 @@ def test_a_damaged_cache_is_not_used(damage: str, tmp_path: Path) -> None:
         case "missing":
             (folder / "target.values").unlink()
         case "cut":
-            (folder / "source.values").write_bytes((folder / "source.values").read_bytes()[:-2])
+            (folder / "ids.values").write_bytes((folder / "ids.values").read_bytes()[:-2])
         case "no index":
             index.unlink()
         case "other format":

@@ -110,17 +110,18 @@ def test_a_text_as_long_as_may_be_is_answered_too() -> None:
 def test_a_folder_answers_beyond_the_length_of_the_training(tmp_path: Path, position: str) -> None:
     """As CTranslate2 does by itself, which knows no max_length: as if the model went on."""
     own = untrained(transformer(position=position), max_length=16)
-    names = own.task.target.names
+    names = own.task.target.tokenizer.names
     ct2.write(own.task, own.model, own.model_config, tmp_path)
     engine = ctranslate2.Translator(str(tmp_path), inter_threads=1, intra_threads=1)
     ids = torch.randint(4, len(names), (101,), generator=torch.Generator().manual_seed(2))
-    source = own.task.source.encode("fog lies").ids
-    texts = [own.task.source.names[i] for i in source] + ["</s>"]
+    source = own.task.source.tokenizer.encode("fog lies").ids
+    texts = [own.task.source.tokenizer.names[i] for i in source] + ["</s>"]
     (answer,) = engine.translate_batch([texts], beam_size=1, min_decoding_length=230)
     assert len(answer.hypotheses[0]) >= 230
     (scored,) = engine.score_batch([texts], [[names[i] for i in ids]])
     target_BT = torch.tensor([[BOS, *ids.tolist()]])
-    logits_BTV = own.model(torch.tensor([[*source, EOS]]), torch.tensor([len(texts)]), target_BT)
+    inputs = {"ids": torch.tensor([[*source, EOS]]), "lengths": torch.tensor([len(texts)])}
+    logits_BTV = own.model(inputs, target_BT)
     expected_T = (
         logits_BTV.flatten(0, -2).log_softmax(-1).gather(1, torch.tensor([[*ids.tolist(), EOS]]).T)[:, 0]
     )

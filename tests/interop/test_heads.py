@@ -42,7 +42,7 @@ def test_what_left_comes_back(tmp_path: Path, kind: str, berts: bool) -> None:
     own = made(kind, berts=berts)
     report = own.export(tmp_path / "out", "hf", asked(kind))
     assert (report.identical, report.n_compared) == (1.0, 24)
-    assert report.difference < 1e-5
+    assert report.difference < 2e-5  # summed in another order: last bits depend on the processor
     assert import_folder(tmp_path / "out", tmp_path / "back") == own.task.kind
     back = regard.load(tmp_path / "back", device="cpu")
     assert all(torch.equal(back.model.state_dict()[name], it) for name, it in own.model.state_dict().items())

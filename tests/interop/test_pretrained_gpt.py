@@ -90,7 +90,7 @@ def test_a_dialogue_begins_with_a_language_model_and_the_other_way_round(tmp_pat
     )
     del talk["task"]["tokenizer"]
     second = regard.train(regard.Recipe.parse(talk), quiet=True)
-    assert second.task.source.is_like(first.task.tokenizer)
+    assert second.task.source.tokenizer.is_like(first.task.tokenizer)
     with prepare(regard.Recipe.parse(going_on(tmp_path / "third", tmp_path / "talk" / "run"))) as run:
         assert torch.equal(run.training.model.state_dict()["embed.weight"], second.model.embed.weight)
     talk |= {"run": str(tmp_path / "fourth"), "model": {"kind": "gpt", "init_from": str(hf)}}

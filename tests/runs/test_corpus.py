@@ -69,7 +69,7 @@ def test_a_deleted_or_damaged_cache_is_made_again(tmp_path: Path) -> None:
     given = translating(tmp_path, max_steps=1)
     regard.train(given, quiet=True)
     [name] = caches(tmp_path)
-    values = tmp_path / ".regard" / name / "source.values"
+    values = tmp_path / ".regard" / name / "ids.values"
     whole = values.read_bytes()
     values.write_bytes(whole[:-1])
     with prepare(given.model_copy(update={"run": str(tmp_path / "other")})) as again:

@@ -280,7 +280,7 @@ def test_blanks_are_filled(open_page, tmp_path: Path) -> None:
         filled = trained.predict("amber [MASK] cedar")
         assert page.locator("#output").text_content() == filled.text
         assert page.locator("#labels bdi").all_text_contents() == [
-            name for _, name, _ in filled.blanks[0].candidates
+            candidate.text for candidate in filled.blanks[0].candidates
         ]
         assert page.is_visible("#picture")
 

@@ -27,6 +27,7 @@ OPERATIONS = {
     "/v1/tag": "POST",
     "/v1/answer": "POST",
     "/v1/recommend": "POST",
+    "/v1/forecast": "POST",
     "/v1/generate": "POST",
     "/v1/relate": "POST",
     "/v1/fill": "POST",
