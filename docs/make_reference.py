@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from regard.decode import DecodeConfig
 from regard.fields.items import ItemsSettings
 from regard.layers.block import BlockConfig
+from regard.layers.ngrams import NgramsConfig
 from regard.layers.sampled import GBCEConfig, SampledSoftmaxConfig, SoftmaxConfig
 from regard.models import (
     AnswererConfig,
@@ -175,6 +176,7 @@ SECTIONS = (
         ClassifierConfig,
         "For `classify`, `classify_pair` and `multilabel`.",
     ),
+    Section("`[model.ngrams]`", NgramsConfig, "What n-grams of tokens add to a classifier's scores."),
     Section('`[model]` with `kind = "tagger"`', TaggerConfig, "For `tag`; its encoders are a classifier's."),
     Section(
         '`[model]` with `kind = "hmm"`',

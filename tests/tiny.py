@@ -62,9 +62,15 @@ ENCODERS: dict[str, dict[str, Any]] = {
 }
 
 
-def classifier(kind: str, pooling: str = "attention", **changes: Any) -> ClassifierConfig:
+def classifier(
+    kind: str, pooling: str = "attention", ngrams: dict[str, Any] | None = None, **changes: Any
+) -> ClassifierConfig:
     encoder = {"kind": kind, "dropout": 0.0} | ENCODERS[kind] | changes
-    return ClassifierConfig.model_validate({"encoder": encoder, "pooling": pooling, "dropout": 0.0})
+    settings = {"encoder": encoder, "pooling": pooling, "dropout": 0.0, "ngrams": ngrams}
+    return ClassifierConfig.model_validate(settings)
+
+
+NGRAMS = {"longest": 3, "buckets": 13, "dropout": 0.0}
 
 
 def tagger(kind: str, *, crf: bool = True, **changes: Any) -> TaggerConfig:

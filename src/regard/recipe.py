@@ -158,6 +158,8 @@ class Recipe(Config):
                 f"model.encoder: {self.model.encoder.kind} reads {reads}, but the "
                 f"input of the task is {needed}; use {' or '.join(fitting) or 'another task'}"
             )
+        if needs != {"tokens"} and getattr(self.model, "ngrams", None) is not None:
+            raise ValueError("model.ngrams: only a text has n-grams; leave the table out")
 
     def _layers_fit(self) -> None:
         """What is said about layers is about layers that are there."""

@@ -18,7 +18,7 @@ from regard.interop import onnx_classifier, onnx_tagger
 from regard.interop.export import export
 from regard.interop.tag_parity import CRFScores
 from regard.models import HMMConfig
-from tiny import answerer, classifier, relater, rnn, tagger, transformer
+from tiny import NGRAMS, answerer, classifier, relater, rnn, tagger, transformer
 
 ROOT = Path(__file__).parents[2]
 ONE = {"n_encoder_layers": 1, "n_decoder_layers": 1}
@@ -30,6 +30,7 @@ TRANSLATORS: dict[str, Any] = {
 CLASSIFIERS: dict[str, Any] = {
     "gru": classifier("rnn", "mean", cell="gru"),
     "words": classifier("words"),
+    "n-grams": classifier("words", ngrams=NGRAMS),
 }
 
 
@@ -61,6 +62,7 @@ def test_classifiers_answer_alike(tmp_path: Path, config: Any) -> None:
 READERS: dict[str, tuple[str, Any, bool]] = {
     "pairs, bert": ("classify_pair", classifier("bert", "pooler"), False),
     "pairs, a bert's vocabulary": ("classify_pair", classifier("words", "mean"), True),
+    "pairs, n-grams": ("classify_pair", classifier("words", "mean", ngrams=NGRAMS), False),
     "several labels": ("multilabel", classifier("transformer", "mean"), False),
     "relations": ("relation", relater("rnn"), True),
     "answers": ("answer", answerer("bert"), False),

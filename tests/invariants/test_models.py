@@ -48,6 +48,7 @@ from regard.tasks import (
 from tiny import (
     DIMS,
     JOINT,
+    NGRAMS,
     TAGS,
     Inputs,
     answerer,
@@ -131,6 +132,10 @@ CLASSIFIERS |= {
     for position in ("learned", "rotary", "relative", "alibi", "none")
 }
 CLASSIFIERS["classifier-rnn-one-way"] = (classifier("rnn", bidirectional=False, cell="gru"), DIMS)
+CLASSIFIERS |= {
+    f"classifier-{encoder}-ngrams": (classifier(encoder, ngrams=NGRAMS), DIMS)
+    for encoder in ("words", "bert")
+}
 TAGGERS: dict[str, tuple[Config, Widths]] = {
     f"tagger-{encoder}{'-crf' * crf}": (tagger(encoder, crf=crf), DIMS)
     for encoder in ("transformer", "rnn", "words")

@@ -141,7 +141,7 @@ def _through_layers(
 def _map(picture: Picture, axes: Axes) -> AttentionMap:
     weights_1QK = picture.weights_QK[None].float().cpu().numpy()
     rows, columns = axes.by_name[picture.rows], axes.by_name[picture.columns]
-    return AttentionMap(picture.site, picture.title, weights_1QK, rows, columns, holds="probability")
+    return AttentionMap(picture.site, picture.title, weights_1QK, rows, columns, picture.holds)
 
 
 def _changes(task: Task, model: nn.Module, batch: Any, log_probs_T: Tensor, axis: Axis) -> np.ndarray:

@@ -24,6 +24,8 @@ from regard.tasks import Classify, Multilabel
 
 def write(task: Classify | Multilabel, model: nn.Module, config: ClassifierConfig, folder: Path) -> None:
     encoder = hf_bert.encoder_of(config, "a classifier")
+    if config.ngrams is not None:
+        raise RunError(f"hf: model.ngrams has no counterpart in {CLASSIFIER}; export to onnx")
     if config.pooling != "pooler":
         raise RunError(
             f"hf: pooling = {config.pooling!r} has no counterpart in {CLASSIFIER}; train with "

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.fields.axis import Axis
 from regard.layers.dropout import Dropout
 from regard.layers.inputs import Inputs
+from regard.layers.ngrams import Ngrams, NgramsConfig
 from regard.layers.pooling import PoolingKind, pooling
 from regard.linear import Linear
 from regard.models.encoders import EncodingConfig
@@ -18,6 +19,9 @@ class ClassifierConfig(EncodingConfig):
     kind: Literal["classifier"] = "classifier"
     pooling: PoolingKind = "attention"
     dropout: float = Field(0.3, ge=0, lt=1, description="before the last map")
+    ngrams: NgramsConfig | None = Field(
+        None, description="what n-grams of tokens say by themselves is added, as in a table `[model.ngrams]`"
+    )
 
     @property
     def d_model(self) -> int:
@@ -39,13 +43,14 @@ class Classifier(nn.Module):
         self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
         self.output = Linear(d_out, widths.target["classes"])
+        self.ngrams = None if config.ngrams is None else Ngrams(config.ngrams, widths.target["classes"])
 
     def forward(self, inputs: Inputs) -> Tensor:
         """logits_BC of any input that the encoder reads."""
         encoded = self.encoder(inputs)
         pooled_BD = self.pooling(encoded.states_RTD, encoded.lengths_R)
         logits_BC: Tensor = self.output(self.dropout(pooled_BD))
-        return logits_BC
+        return logits_BC if self.ngrams is None else logits_BC + self.ngrams(inputs)
 
     def positions(self, axis: Axis) -> Axis:
         """The axis of the encoder's states."""

@@ -38,7 +38,7 @@ from regard.tasks.classify_data import CLASSIFY
 from regard.tasks.labels import ClassWeights, class_weights, read_weights, write_weights
 from regard.tasks.prediction import Prediction, Ranked, Rounded, by_probability
 from regard.tasks.shared import moved, tensors
-from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, unit_to_unit
+from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, unit_to_unit
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
@@ -393,6 +393,19 @@ class Classify(Task):
             labels_B=batch.labels_B.expand(n, *batch.labels_B.shape[1:]),
             examples=batch.examples * n,
         )
+
+    def pictures(self, model: nn.Module, batch: Any) -> list[Picture]:
+        """What n-grams say for the answer, where the model reads such."""
+        ngrams: Any = getattr(model, "ngrams", None)
+        if ngrams is None:
+            return []
+        shares_1T = ngrams.shares(batch.inputs, self.answered(batch.labels_B))
+        title = f"n-grams: {self.target_name} → tokens"
+        return [Picture("ngrams", title, shares_1T, self.target_name, "input", holds="share", rated=True)]
+
+    def answered(self, labels_B: Tensor) -> Tensor:
+        """1 for each label that is answered, else 0."""
+        return F.one_hot(labels_B, len(self.labels)).float()
 
     def axis(self, example: Example) -> Axis:
         return self.input.axis(self.values(example.row), Coded(example.arrays, example.notes))

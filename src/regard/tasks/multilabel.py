@@ -214,6 +214,9 @@ class Multilabel(Classify):
         """The log-probability of the answer as a whole: these labels, and no others."""
         return log_prob_of_all(model(batch.inputs), batch.labels_B)[:, None]
 
+    def answered(self, labels_B: Tensor) -> Tensor:
+        return labels_B
+
     def axes(self, example: Example, prediction: LabelsPrediction) -> Axes:
         read = self.axis(example)
         by_name = {"input": read, "labels": Axis("labels", (prediction.text or "(none)",), unit="label")}

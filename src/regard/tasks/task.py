@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -162,6 +162,8 @@ class Picture:
     """From 0 to 1."""
     rows: str
     columns: str
+    holds: Literal["probability", "share"] = "probability"
+    """What the weights are: see `AttentionMap`."""
     rated: bool = False
     """Whether it claims what mattered for the answer, so that this is measured."""
 
