@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from regard.decode import DecodeConfig
+from regard.fields.audio import AudioSettings
 from regard.fields.items import ItemsSettings
 from regard.layers.block import BlockConfig
 from regard.layers.ngrams import NgramsConfig
@@ -21,6 +22,7 @@ from regard.models import (
     BertConfig,
     BertPretrainingConfig,
     ClassifierConfig,
+    CTCConfig,
     GPTConfig,
     GRU4RecConfig,
     HMMConfig,
@@ -28,10 +30,12 @@ from regard.models import (
     RNNConfig,
     SASRecConfig,
     TaggerConfig,
+    TransducerConfig,
     TransformerConfig,
 )
 from regard.models.encoders import RNNEncoderConfig, TransformerEncoderConfig, WordsEncoderConfig
 from regard.models.encoders.bert import PRESETS as BERT_PRESETS
+from regard.models.encoders.speech import SpeechConfig
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
@@ -47,11 +51,13 @@ from regard.tasks import (
     RelationConfig,
     SummarizeConfig,
     TagConfig,
+    TranscribeConfig,
     TranslateConfig,
 )
 from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
+from regard.tasks.transcribe import HearConfig
 from regard.text.vocabulary import TokenizerConfig
 from regard.training.config import TrainConfig
 
@@ -108,6 +114,13 @@ SECTIONS = (
         RecommendConfig,
         "A history of items in, what is wanted next out: [recommend.md](recommend.md).",
     ),
+    Section(
+        '`[task]` with `kind = "transcribe"`',
+        TranscribeConfig,
+        "A recording in, what is said in it out: [transcribe.md](transcribe.md).",
+    ),
+    Section("`[fields.audio]`", AudioSettings, "Recordings, for `transcribe` and `classify`."),
+    Section("`[task.decode]` of `transcribe`", HearConfig, "How a transcript is searched for."),
     Section("`[fields.items]`", ItemsSettings, "How interactions become histories, for `recommend`."),
     Section(
         '`[task.loss]` with `kind = "softmax"`', SoftmaxConfig, "Cross-entropy over the whole catalogue."
@@ -209,6 +222,18 @@ SECTIONS = (
     ),
     Section('`[model]` with `kind = "gru4rec"`', GRU4RecConfig, "For `recommend`: a recurrent network."),
     Section(
+        '`[model]` with `kind = "transducer"`',
+        TransducerConfig,
+        "For `transcribe`; its encoder is a `speech`.",
+        ("init_from", "freeze", "prediction", "context", "d_joint", "ctc", "fast_emit", "dropout"),
+    ),
+    Section(
+        '`[model]` with `kind = "ctc"`',
+        CTCConfig,
+        "For `transcribe`; its encoder is a `speech`.",
+        ("init_from", "freeze", "dropout"),
+    ),
+    Section(
         '`[model.encoder]` with `kind = "rnn"`',
         RNNEncoderConfig,
         "The default encoder; a tagger's and a relater's have `d_hidden` 256 and `dropout` 0.5 unless told.",
@@ -228,6 +253,15 @@ SECTIONS = (
     ),
     Section(
         '`[model.encoder]` with `kind = "words"`', WordsEncoderConfig, "None: pooling looks at the words."
+    ),
+    Section(
+        '`[model.encoder]` with `kind = "speech"`',
+        SpeechConfig,
+        "For recordings. It also has every setting of a Transformer layer; these differ or are new.",
+        (
+            *("block", "kernel", "d_stem", "chunk", "left_chunks", "look_ahead", "mixed"),
+            *("d_model", "n_heads", "d_ff", "n_layers", "position"),
+        ),
     ),
     Section("`[train]`", TrainConfig, "What they do in a run is told in [train.md](train.md)."),
 )
@@ -289,6 +323,17 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     RelationConfig: {
         "tokenizer": "how text becomes pieces",
         "label_smoothing": "share of the target probability spread evenly over the relations",
+    },
+    TranscribeConfig: {
+        "tokenizer": "the labels that are written: characters, tokens or words",
+        "decode": "how the transcript is searched for",
+    },
+    SpeechConfig: {
+        "d_model": "width of the states",
+        "d_ff": "inner width of the feed-forward networks",
+        "n_heads": "attention heads; must divide `d_model`",
+        "n_layers": "stacked",
+        "position": "as above",
     },
     AnswerConfig: {"tokenizer": "how questions and contexts become pieces"},
     TokenizerConfig: {

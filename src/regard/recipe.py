@@ -14,7 +14,6 @@ from pydantic.fields import FieldInfo
 from regard.config import Choice, Config, Fault, said
 from regard.data.splits import Borders, HoldOut
 from regard.errors import RecipeError, did_you_mean, shown
-from regard.fields import FIELDS
 from regard.files.catalogue import DESCRIBED
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
@@ -149,8 +148,7 @@ class Recipe(Config):
         """Whether the encoder reads the kind of input that the task has."""
         if not isinstance(self.model, EncodingConfig):
             return
-        fields = getattr(self.task, "fields", {}).values()
-        needs = {FIELDS[one.kind].reads for one in fields} - {""} or {"tokens"}
+        needs = {field.reads for field in self.task.asked.values()} - {""} or {"tokens"}
         reads = self.model.encoder.reads
         for needed in needs - {reads}:
             fitting = [kind for kind, encoder in ENCODERS.items() if encoder.reads == needed]

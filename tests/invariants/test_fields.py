@@ -11,6 +11,7 @@ import pytest
 
 from regard.data.cache import Examples
 from regard.data.example import Example
+from regard.fields.audio import Audio, Source
 from regard.fields.axis import Axis
 from regard.fields.entities import Entities, MarkedText
 from regard.fields.field import Coded, Field, Input
@@ -22,8 +23,10 @@ from regard.fields.span import Span
 from regard.fields.tags import Tags, Words
 from regard.fields.text import Text
 from regard.fields.windows import ContextWindows
+from regard.fields.word_times import WordTimes
 from regard.files.row import Row
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
+from sounds import noise, wav
 
 TEXTS = (
     "amber birch",
@@ -54,6 +57,8 @@ FIELDS: dict[str, tuple[Field, list[Any], list[Any]]] = {
     "labels": (Labels(), ["a", "b", "c"], ["c,a", ["b"], ""]),
     "tags": (Tags(), ["O", "B-X", "I-X"], ["O B-X I-X", ["O"]]),
     "span": (Span(), [[(0, 1)], []], []),
+    "audio": (Audio(), [Source(wav(noise(0.2)), "x")], [wav(noise(0.3, 2))]),
+    "word_times": (WordTimes(), [], ['[{"word": "a", "start": 0, "end": 0.5}]', ""]),
 }
 each_input = pytest.mark.parametrize(("read", "cells"), INPUTS.values(), ids=INPUTS.keys())
 

@@ -1,7 +1,8 @@
 """Settings of a search; the same names in recipe, command line and Python."""
 
 import json
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 
@@ -12,7 +13,7 @@ Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 SAMPLING_SETTINGS = ("temperature", "top_k", "top_p", "min_p")
 
 
-def _listed(phrases: Any) -> Any:
+def listed(phrases: Any) -> Any:
     """Phrases as a list; a string from the command line is one phrase, or several as a JSON list."""
     if not isinstance(phrases, str):
         return phrases
@@ -47,10 +48,10 @@ class DecodeConfig(Config):
     )
     seed: int = Field(0, ge=0, description="of sampling; a text gets the same answer alone and among others")
     prefix: str = Field("", max_length=10_000, description="how every output begins")
-    must_not: Annotated[tuple[Phrase, ...], BeforeValidator(_listed)] = Field(
+    must_not: Annotated[tuple[Phrase, ...], BeforeValidator(listed)] = Field(
         (), max_length=100, description="words and phrases that no output contains"
     )
-    must_include: Annotated[tuple[Phrase, ...], BeforeValidator(_listed)] = Field(
+    must_include: Annotated[tuple[Phrase, ...], BeforeValidator(listed)] = Field(
         (), max_length=20, description="words and phrases that every output contains; needs a beam"
     )
     no_repeat: int = Field(0, ge=0, description="no sequence of this many tokens occurs twice; 0: it may")
@@ -87,18 +88,7 @@ class DecodeConfig(Config):
 
     def changed(self, **changes: Any) -> Self:
         """This search with other settings, checked; refuses settings of sampling where nothing is sampled."""
-        try:
-            search = type(self)(**(self.model_dump() | changes))
-        except ValidationError as error:
-            fault = error.errors()[0]
-            if fault["type"] == "extra_forbidden":
-                name = str(fault["loc"][0])
-                raise RecipeError(
-                    f"decode.{name}: unknown{did_you_mean(name, type(self).model_fields)}"
-                ) from None
-            name = ".".join(("decode", *map(str, fault["loc"])))
-            value = "" if fault["type"] == "value_error" else f"{shown(fault['input'])} "
-            raise RecipeError(f"{name}: {value}{said(fault['msg'])}") from None
+        search = settings_changed(self, changes)
         idle = [] if search.sample else [name for name in SAMPLING_SETTINGS if name in changes]
         if idle:
             raise RecipeError(f"decode.{idle[0]}: {changes[idle[0]]} is for sampling; add sample=true")
@@ -108,3 +98,22 @@ class DecodeConfig(Config):
         """The most tokens of an answer, the end counted."""
         by_ratio = int(self.max_ratio * n_source) + 10
         return by_ratio if self.max_length is None else min(by_ratio, self.max_length + 1)
+
+
+C = TypeVar("C", bound=Config)
+
+
+def settings_changed(settings: C, changes: Mapping[str, Any]) -> C:
+    """Settings of a search with others in them, checked."""
+    try:
+        return type(settings)(**(settings.model_dump() | dict(changes)))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        if fault["type"] == "extra_forbidden":
+            name = str(fault["loc"][0])
+            raise RecipeError(
+                f"decode.{name}: unknown{did_you_mean(name, type(settings).model_fields)}"
+            ) from None
+        name = ".".join(("decode", *map(str, fault["loc"])))
+        value = "" if fault["type"] == "value_error" else f"{shown(fault['input'])} "
+        raise RecipeError(f"{name}: {value}{said(fault['msg'])}") from None

@@ -130,6 +130,10 @@ class Field(Protocol):
         bytes of a file are as good.
         """
 
+    def gathered(self, cell: object, record: Mapping[str, object]) -> object:
+        """The cell as it stands in a record of a file, with what other columns say of it."""
+        return cell
+
     def fit(self, values: Iterable[Any]) -> Self:
         """Learns what the training data decides: a vocabulary, labels, a mean."""
 

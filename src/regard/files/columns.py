@@ -11,12 +11,17 @@ SYNONYMS = {
     "target": ("target", "tgt", "trg", "translation", "译文"),
     "text": (
         *("text", "sentence", "review", "document", "文本", "句子", "premise", "sentence1", "question1"),
+        *("transcript", "transcription", "normalized_text", "转写"),
         *("tokens", "words", "词语"),
     ),
     "second": ("second", "hypothesis", "sentence2", "question2"),
     "image": (
         *("image", "images", "picture", "pictures", "photo", "img", "file", "filename", "file_name", "path"),
         *("图像", "图片", "照片"),
+    ),
+    "audio": (
+        *("audio", "audio_filepath", "audio_path", "wav", "sound", "recording", "clip", "file", "filename"),
+        *("file_name", "path", "音频", "录音", "语音"),
     ),
     "label": ("label", "labels", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),

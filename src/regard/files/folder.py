@@ -4,6 +4,7 @@
     photos/train/cat/indoors/17.jpg      also a cat
     photos/train/dog/002.jpg
 
+Where files lie in no folder of a class, their names may begin with the label: `7_jackson_32.wav` is a 7.
 Hidden files are passed over, and so are files with other suffixes than those that are looked for.
 """
 
@@ -33,13 +34,27 @@ def classified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator[t
     if splits := splits_of(folder):
         wanted = ", ".join(f'{split} = ["{name}{inner}/"]' for split, inner in splits.items())
         raise DataError(f"{name}: holds splits, not classes; give each of them: {wanted}")
+    is_flat: bool | None = None
     for path, _ in unclassified(folder, name, suffixes):
         label, _, rest = path.partition("/")
-        if not rest:
+        named = label if rest else label_in_name(path)
+        if not named:
             raise DataError(
-                f"{name}{path}: lies in no folder of a class; put it into one called like its label"
+                f"{name}{path}: lies in no folder of a class; put it into one called like its label, or "
+                "begin its name with the label, as in 7_jackson_32.wav"
             )
-        yield path, label
+        is_flat = not rest if is_flat is None else is_flat
+        if is_flat == bool(rest):
+            raise DataError(
+                f"{name}{path}: some files lie in folders of classes, others beside them; put all into such"
+            )
+        yield path, named
+
+
+def label_in_name(path: str) -> str:
+    """The label that the name of a file begins with, before the first underscore; empty if there is none."""
+    label, mark, rest = os.path.basename(path).partition("_")
+    return label if mark and rest[:1] not in ("", ".") else ""
 
 
 def unclassified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -4,11 +4,11 @@ import csv
 import json
 import math
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from regard.errors import DataError
-from regard.files import conll, semeval, squad
+from regard.files import conll, semeval, speech, squad
 from regard.files.idx import is_idx
 from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
@@ -74,7 +74,10 @@ def file_cells(file: str, text: Iterator[str]) -> Iterator[tuple[int, list[str]]
     """Line number and cells of each record of a TSV, CSV or plain text file, a header included."""
     match file_format(file):
         case "csv":
-            return _csv_cells(file, text)
+            first = next(text, "")
+            if speech.is_ljspeech(file, first):
+                return speech.ljspeech(file, first, text)
+            return _csv_cells(file, chain([first], text))
         case "dat":
             return ((number, line.split("::")) for number, line in enumerate(text, 1) if line.strip())
         case "tsv":

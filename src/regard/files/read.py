@@ -23,13 +23,14 @@ from regard.files import conll, parquet, semeval, squad
 from regard.files.arrays import arrays, cell_of, moments, names_of, refuse_unequal
 from regard.files.columns import Column, cell_places, column_name, named_like
 from regard.files.documents import By, documents
-from regard.files.folder import classified, unclassified
+from regard.files.folder import classified, label_in_name, unclassified
 from regard.files.folder import files as files_below
 from regard.files.formats import aligned_cells, file_cells, file_format, file_objects, text_cell
 from regard.files.interactions import Grouping, Histories, Interaction, group
 from regard.files.lines import Refuse, expand, lines, refuse_at_once, resolve
 from regard.files.measurements import Measured, Stretch, is_word, stretches
 from regard.files.row import Row
+from regard.files.speech import is_kaldi, kaldi
 from regard.files.ts import arff_records, ts_records
 
 Record = Mapping[Any, object]
@@ -56,6 +57,9 @@ class Cells(Protocol):
         `folder` is that of the file, which paths in cells start from.
         """
 
+    def gathered(self, cell: object, record: Mapping[str, object]) -> object:
+        """The cell, with what other columns of its record say of it."""
+
 
 class TextCells:
     """Cells of text, as any column has that no field speaks for."""
@@ -65,6 +69,9 @@ class TextCells:
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return text_cell(where, name, cell)
+
+    def gathered(self, cell: object, record: Mapping[str, object]) -> object:
+        return cell
 
 
 class OptionalText(TextCells):
@@ -419,7 +426,8 @@ def _object_rows(
         except DataError as fault:
             reading.refuse(fault)
             continue
-        cells = reading.cells(file, where, {role: record[name] for role, name in names.items()}, names)
+        raw = {role: reading.field(role).gathered(record[name], record) for role, name in names.items()}
+        cells = reading.cells(file, where, raw, names)
         if cells is not None:
             yield Row(cells, file, line)
 
@@ -494,6 +502,9 @@ def _records(files: Mapping[str, str], reading: Reading) -> Iterator[Row]:
 
 def _folder_rows(file: str, reading: Reading) -> Iterator[Row]:
     """A row of every file in a folder, and of the folder's name where a label is wanted."""
+    if is_kaldi(resolve(file, reading.base)):
+        yield from _kaldi_rows(file, reading)
+        return
     roles = [role for role in reading.columns if reading.field(role).suffixes]
     others = [role for role in reading.columns if role not in roles]
     if len(roles) != 1 or others not in ([], ["label"]):
@@ -509,6 +520,20 @@ def _folder_rows(file: str, reading: Reading) -> Iterator[Row]:
         cleaned = reading.cells(file + path, file + path, cells, {role: role for role in cells})
         if cleaned is not None:
             yield Row(cleaned, file + path, 0)
+
+
+def _kaldi_rows(file: str, reading: Reading) -> Iterator[Row]:
+    for inner, line, raw in kaldi(resolve(file, reading.base), file):
+        where = f"{inner}:{line}"
+        roles = {role for role in reading.columns if role in raw or not reading.field(role).optional}
+        if missing := roles - raw.keys():
+            raise DataError(
+                f"{file}: a folder of Kaldi holds audio and text, no {', '.join(sorted(missing))}"
+            )
+        cells = {role: raw[role] for role in reading.columns if role in raw}
+        cleaned = reading.cells(inner, where, cells, {role: role for role in cells})
+        if cleaned is not None:
+            yield Row(cleaned, inner, line)
 
 
 def _names(where: str, reading: Reading, known: Sequence[str]) -> dict[str, str]:
@@ -583,10 +608,17 @@ def _array_objects(file: str, reading: Reading) -> Iterator[Record]:
 
 
 def _folder_objects(file: str, reading: Reading) -> Iterator[Record]:
-    """Every file that is not hidden, and the folder it is in."""
-    for path in files_below(resolve(file, reading.base)):
+    """Every file that is not hidden, and the folder it is in, or the label that its name begins with."""
+    folder = resolve(file, reading.base)
+    if is_kaldi(folder):
+        for _, _, cells in kaldi(folder, file):
+            audio = cells["audio"]
+            yield cells | {"audio": audio if isinstance(audio, str) else audio["path"]}
+        return
+    for path in files_below(folder):
         label, _, rest = path.partition("/")
-        yield {"file": path, "label": label} if rest else {"file": path}
+        named = label if rest else label_in_name(path)
+        yield {"file": path, "label": named} if named else {"file": path}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from regard.models.answerer import Answerer, AnswererConfig
 from regard.models.bert4rec import BERT4Rec, BERT4RecConfig
 from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
 from regard.models.classifier import Classifier, ClassifierConfig
+from regard.models.ctc import CTC, CTCConfig
 from regard.models.encoders import EncoderConfig, EncodingConfig
 from regard.models.encoders.bert import Bert, BertConfig
 from regard.models.encoders.cnn import CNNConfig
@@ -23,6 +24,7 @@ from regard.models.rnn_forecaster import RNNForecaster, RNNForecasterConfig
 from regard.models.rnn_seq2seq import RNNConfig, RNNSeq2Seq
 from regard.models.sasrec import SASRec, SASRecConfig
 from regard.models.tagger import Tagger, TaggerConfig
+from regard.models.transducer import Transducer, TransducerConfig
 from regard.models.transformer import Transformer, TransformerConfig
 from regard.models.widths import Widths
 
@@ -42,11 +44,14 @@ ModelConfig = Annotated[
     | RNNForecasterConfig
     | SASRecConfig
     | BERT4RecConfig
-    | GRU4RecConfig,
+    | GRU4RecConfig
+    | TransducerConfig
+    | CTCConfig,
     Field(discriminator="kind"),
 ]
 
 __all__ = [
+    "CTC",
     "GPT",
     "HMM",
     "Answerer",
@@ -58,6 +63,7 @@ __all__ = [
     "BertPretraining",
     "BertPretrainingConfig",
     "CNNConfig",
+    "CTCConfig",
     "Classifier",
     "ClassifierConfig",
     "DLinear",
@@ -84,6 +90,8 @@ __all__ = [
     "SASRecConfig",
     "Tagger",
     "TaggerConfig",
+    "Transducer",
+    "TransducerConfig",
     "Transformer",
     "TransformerConfig",
     "ViTConfig",

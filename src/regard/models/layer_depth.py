@@ -5,10 +5,11 @@ import re
 
 from torch import nn
 
-_LAYER = re.compile(r"encoder\.stack\.layers\.(\d+)\.")
+_LAYER = re.compile(r"encoder\.(?:stack\.)?layers\.(\d+)\.")
 _EMBEDDINGS = (
     *("encoder.embed.", "encoder.segment.", "encoder.embed_norm."),
     *("encoder.stem.", "encoder.position.", "encoder.class_tokens"),
+    *("encoder.subsample.", "encoder.look_ahead."),
 )
 MARKS = "encoder.embed.marks"
 """Embeddings of a task's own tokens: new to the encoder, even to a pretrained one."""

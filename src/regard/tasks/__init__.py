@@ -24,6 +24,7 @@ from regard.tasks.relation import Relation, RelationConfig
 from regard.tasks.summarize import Summarize, SummarizeConfig
 from regard.tasks.tag import Tag, TagConfig
 from regard.tasks.task import Task
+from regard.tasks.transcribe import Transcribe, TranscribeConfig
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
@@ -40,7 +41,8 @@ TaskConfig = Annotated[
     | LanguageModelConfig
     | PretrainConfig
     | RecommendConfig
-    | ForecastConfig,
+    | ForecastConfig
+    | TranscribeConfig,
     Field(discriminator="kind"),
 ]
 AnyTask = Task
@@ -58,6 +60,7 @@ _ALL: tuple[type[AnyTask], ...] = (
     Pretrain,
     Recommend,
     Forecast,
+    Transcribe,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
 
@@ -124,6 +127,8 @@ __all__ = [
     "TagConfig",
     "Task",
     "TaskConfig",
+    "Transcribe",
+    "TranscribeConfig",
     "Translate",
     "TranslateConfig",
     "Writing",

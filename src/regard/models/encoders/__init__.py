@@ -13,6 +13,7 @@ from regard.models.encoders.cnn import CNNConfig
 from regard.models.encoders.encoder import EncoderSettings
 from regard.models.encoders.rnn import RNNEncoderConfig
 from regard.models.encoders.series import PatchTSTConfig
+from regard.models.encoders.speech import SpeechConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.vit import ViTConfig
 from regard.models.encoders.words import WordsEncoderConfig
@@ -28,6 +29,7 @@ ENCODERS: dict[str, type[EncoderSettings]] = {
     "patchtst": PatchTSTConfig,
     "vit": ViTConfig,
     "cnn": CNNConfig,
+    "speech": SpeechConfig,
 }
 EncoderConfig = Annotated[EncoderSettings, Choice(ENCODERS)]
 
@@ -51,7 +53,7 @@ class EncodingConfig(ModelSettings):
     @property
     def n_layers(self) -> int | None:
         """That lie one above the other with a height each, if the encoder is made of such."""
-        stacks = TransformerEncoderConfig | BertConfig | ViTConfig
+        stacks = TransformerEncoderConfig | BertConfig | ViTConfig | SpeechConfig
         return self.encoder.n_layers if isinstance(self.encoder, stacks) else None
 
     def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
@@ -82,6 +84,7 @@ __all__ = [
     "EncodingConfig",
     "PatchTSTConfig",
     "RNNEncoderConfig",
+    "SpeechConfig",
     "TransformerEncoderConfig",
     "ViTConfig",
     "WordsEncoderConfig",
