@@ -1,5 +1,6 @@
 """recommend as its user meets it: from a raw table of ratings, and a file of titles, to recommendations."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -73,6 +74,62 @@ def test_a_history_that_nobody_had(call: Call, run: Path) -> None:
     assert [one.item for one in trained.predict([["item 1", "item 2"]], k=3)[0].items] == [
         one["item"] for one in answer["items"]
     ]
+
+
+def test_a_user_of_the_training_data(call: Call, run: Path) -> None:
+    history = regard.load(run).history("u03")
+    assert len(history) > 1
+    asked = json.loads(call("predict", run, "--user", "u03", "--json").stdout)
+    assert asked["input"] == history
+    assert asked["items"] == json.loads(call("predict", run, json.dumps(history), "--json").stdout)["items"]
+    page = call("explain", run, "--user", "u03", "--out", "user.html", "--svg", "user.svg")
+    assert page.exit_code == 0, page.stderr
+    for verb in ("predict", "explain"):
+        nobody = call(verb, run, "--user", "nobody")
+        assert nobody.exit_code == 2
+        assert "user 'nobody': not in ratings.csv; give a history instead" in nobody.stderr
+        both = call(verb, run, "item 1", "--user", "u03")
+        assert both.exit_code == 2
+        assert "--user u03: stands instead of an input; leave out one of them" in both.stderr
+
+
+def test_files_of_histories_and_of_interactions_become_lists(call: Call, run: Path) -> None:
+    """A row for each item; who is cold gets none, and is told."""
+    Path("lines.txt").write_text('["item 1", "item 2"]\n["no such item"]\n\n["item 4"]\n', "utf-8")
+    told = call("predict", run, "--file", "lines.txt", "--k", "2", "--out", "lists.csv")
+    assert told.exit_code == 0, told.stderr
+    assert "1 of the histories hold no item of the training data" in told.stderr
+    with Path("lists.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(row["line"], row["rank"]) for row in found] == [("1", "1"), ("1", "2"), ("4", "1"), ("4", "2")]
+    answer = json.loads(call("predict", run, '["item 1", "item 2"]', "--json", "--k", "2").stdout)
+    assert [row["item"] for row in found[:2]] == [one["item"] for one in answer["items"]]
+
+    rows = ["user_id,item_id,rating,timestamp", "new,item 2,5,20", "old,item 4,4,7", "new,item 1,5,10"]
+    Path("more.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert call("predict", run, "--file", "more.csv", "--k", "2", "--out", "users.csv").exit_code == 0
+    with Path("users.csv").open(encoding="utf-8", newline="") as file:
+        again = list(csv.DictReader(file))
+    assert [row.pop("user") for row in again] == ["new", "new", "old", "old"]
+    assert [row["item"] for row in again] == [row["item"] for row in found]
+
+    Path("asked.jsonl").write_text('{"items": ["item 1", "item 2"]}\n', "utf-8")
+    printed = call("predict", run, "--file", "asked.jsonl", "--k", "2").stdout.splitlines()
+    assert [line.split("\t")[2][:6] for line in printed] == [row["item"] for row in found[:2]]
+
+
+def test_reasons_and_an_item_that_is_asked_about(call: Call, run: Path) -> None:
+    answer = json.loads(
+        call("predict", run, '["item 1", "item 2", "item 4"]', "--json", "-s", "because=2").stdout
+    )
+    assert any(one["because"] for one in answer["items"])
+    assert all(reason["change"] > 0 for one in answer["items"] for reason in one["because"])
+    shown = call("explain", run, '["item 1", "item 2", "item 4"]', "item=item 5", "--out", "a.html")
+    assert shown.exit_code == 0, shown.stderr
+    assert "The recommendation stands at place" in " ".join(shown.stdout.split())
+    strange = call("explain", run, '["item 1", "item 2"]', "item=item 99")
+    assert strange.exit_code == 2
+    assert "item 'item 99' is not in the catalogue of the training data" in strange.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from torch import nn
 from regard.data.batching import sorted_batches
 from regard.data.layout import scored
 from regard.decode import in_order
-from regard.errors import DataError, RecipeError, RunError
+from regard.errors import DataError, RecipeError, RunError, quoted
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
 from regard.files.columns import Column
+from regard.files.read import INTERACTION, histories
 from regard.files.row import Asked, Row, several, text_of
 from regard.interop.ct2_translator import BUILTIN, EngineChoice
 from regard.interop.export import Report, export
@@ -203,6 +204,19 @@ class Trained:
         examples = scored(task, rows, name)
         metrics, tally = evaluate(task, self.model, examples, self.device, thorough=True, tick=tick)
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally, examples)
+
+    def history(self, user: str) -> list[str]:
+        """What a user chose in the training data, the oldest first; RunError where nobody is called so."""
+        grouping, data = self.task_config.grouping, self.data
+        if grouping is None or data is None:
+            why = "a model folder names no training data" if grouping else f"{self.task.kind} has no users"
+            raise RunError(f"user {quoted(user)}: {why}; give the input itself")
+        columns, encoding = laid_out(data, data.train[0], INTERACTION)
+        found = histories(data.train, columns, grouping.whole, encoding=encoding)
+        if user not in found.last_of_user:
+            raise RunError(f"user {quoted(user)}: not in {', '.join(data.train)}; give a history instead")
+        items: list[str] = found.row(found.last_of_user[user], data.train[0]).cells["items"]
+        return items
 
     def explain(self, text: Asked, answer: Any = None, **decode: Any) -> Explanation:
         """What the model attended to while it answered, and how far that may be trusted.

@@ -12,8 +12,18 @@ from regard.cli import console
 from regard.cli.chat import CHATTING, Chat
 from regard.cli.files import free, write
 from regard.cli.question import needed, ways
-from regard.cli.rows import STDIN, asks, file_rows, is_blank, layout, line_rows, report_cut
-from regard.cli.table import Table, joined
+from regard.cli.rows import (
+    STDIN,
+    are_interactions,
+    asks,
+    file_rows,
+    history_rows,
+    is_blank,
+    layout,
+    line_rows,
+    report_cut,
+)
+from regard.cli.table import Table, joined, listed
 from regard.errors import DataError
 from regard.files.row import side_by_side
 from regard.text.plain import by_line, one_line, printable
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from regard import Trained
     from regard.fields.field import Field
     from regard.files.columns import Column
+    from regard.files.interactions import Grouping
     from regard.files.measurements import Measured
     from regard.files.row import Row
     from regard.tasks.task import Prediction
@@ -40,6 +51,8 @@ class Source:
     encoding: str | None = None
     measured: "Measured | None" = None
     """What the columns of a file are whose rows are moments."""
+    grouping: "Grouping | None" = None
+    """How interactions become histories."""
 
     @property
     def left(self) -> list[str]:
@@ -90,6 +103,8 @@ class Source:
         from regard.files.lines import stream_lines
 
         if self.file is not None:
+            if self.grouping and are_interactions(self.run, self.file, self.encoding or "utf-8"):
+                return history_rows(self.run, self.file, self.grouping, self.encoding, self.columns)
             columns, encoding = layout(self.run, self.file, self.left, self.encoding, self.columns)
             return file_rows(self.file, columns, encoding, self.fields, self.measured)
         lines = stream_lines(sys.stdin.buffer, STDIN, encoding=self.encoding or "utf-8")
@@ -153,7 +168,6 @@ def write_table(trained: "Trained", source: Source, search: dict[str, Any], form
         raise DataError(f"--out {out}: a table is written of a file's rows; name it with --file")
     table = Table.named(out, source.file)
     rows = source.rows(partial(_asked, trained, source))
-    columns, encoding = layout(source.run, source.file, source.left, source.encoding, source.columns)
     counted = Counted(trained)
     with console.progress("predicting", source.count()) as tick:
 
@@ -163,7 +177,11 @@ def write_table(trained: "Trained", source: Source, search: dict[str, Any], form
                 tick(1)
                 yield row, answer
 
-        n = table.write(joined(answered(), source.file, columns, encoding, form.top or 1))
+        if trained.task.lists:
+            n = table.write(listed(answered(), source.fields))
+        else:
+            columns, encoding = layout(source.run, source.file, source.left, source.encoding, source.columns)
+            n = table.write(joined(answered(), source.file, columns, encoding, form.top or 1))
     console.line(f"wrote {out}: {n:,} rows")
     counted.report()
 
@@ -213,18 +231,23 @@ def _asked(trained: "Trained", source: Source, questions: Iterable[Any]) -> "lis
 
 @dataclass
 class Counted:
-    """How many inputs were too long."""
+    """How many inputs were too long, and of how many nothing was known."""
 
     trained: "Trained"
     cut: int = 0
     windowed: int = 0
+    unlisted: int = 0
 
     def add(self, answer: "Prediction | None") -> None:
+        self.unlisted += self.trained.task.lists and answer is not None and not answer.rows()
         self.cut += answer is not None and answer.cut
         self.windowed += getattr(answer, "windows", 1) > 1
 
     def report(self) -> None:
         report_cut(self.trained, self.cut, self.windowed)
+        if self.unlisted:
+            strange = f"{self.unlisted:,} of the histories hold no item of the training data"
+            console.line(f"{strange}: nothing is recommended for them", "dim", console=console.ERR)
 
 
 def _answers(

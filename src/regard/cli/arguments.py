@@ -51,6 +51,12 @@ Inputs = Annotated[
         show_default=False,
     ),
 ]
+User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID", help="Answer the history that this user has in the training data (recommend)."
+    ),
+]
 Encoding = Annotated[str | None, typer.Option(help="Of the file; by default that of the training data.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import console
-from regard.cli.arguments import Inputs, Run
+from regard.cli.arguments import Inputs, Run, User
 from regard.cli.files import free, write
 from regard.cli.question import only_question, split_options
 from regard.errors import RunError
@@ -20,6 +20,7 @@ def explain(
         Path | None,
         typer.Option(metavar="FILE", help="The page; by default attention.html.", show_default=False),
     ] = None,
+    user: User = None,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The picture; by default attention.svg.", show_default=False),
@@ -36,7 +37,13 @@ def explain(
         raise RunError(f"{out}: cannot be page and picture at once; give two names")
     trained = regard.load(run)
     options, questions = split_options(inputs or (), trained.task.options)
-    question = only_question(questions, trained.task_config.question)
+    fields = trained.task_config.question
+    if user is None:
+        question = only_question(questions, fields)
+    elif questions:
+        raise RunError(f"--user {user}: stands instead of an input; leave out one of them")
+    else:
+        question = dict.fromkeys(fields, trained.history(user))
     show(trained.explain(question, **options), out or free("attention.html"), svg or free("attention.svg"))
 
 

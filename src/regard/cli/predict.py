@@ -12,10 +12,12 @@ from regard.cli.arguments import (
     Others,
     Run,
     Settings,
+    User,
     columns,
     search_settings,
 )
 from regard.cli.question import split_options, typed_cells
+from regard.errors import DataError
 
 
 def predict(
@@ -37,6 +39,7 @@ def predict(
             help="Write the columns of FILE and of the answers to this .csv, .tsv, .jsonl or .parquet.",
         ),
     ] = None,
+    user: User = None,
     where: Columns = None,
     encoding: Encoding = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines: input, answer, scores.")] = False,
@@ -44,6 +47,9 @@ def predict(
     top: Annotated[
         int | None,
         typer.Option(
+            "--top",
+            "--k",
+            "-k",
             metavar="N",
             min=1,
             help="The N best answers to each input: lines of number, score, answer; columns with --out.",
@@ -74,7 +80,13 @@ def predict(
     options, questions = split_options(inputs or (), trained.task.options)
     search |= options
     typed = typed_cells(questions, fields)
-    source = Source(run, fields, typed, file, columns(where), encoding, trained.task_config.measured)
+    if user is not None:
+        if typed or file is not None:
+            raise DataError(f"--user {user}: stands instead of an input; leave out one of them")
+        typed = {name: [trained.history(user)] for name in fields}
+    measured, grouping = trained.task_config.measured, trained.task_config.grouping
+    whole = grouping and grouping.whole
+    source = Source(run, fields, typed, file, columns(where), encoding, measured, whole)
     form = Form(json=json, top=top, shows_engine=engine != "builtin")
     if trained.task.tabular and not json:
         write_tables(trained, source, search, out)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from regard import Trained
     from regard.fields.field import Field
     from regard.files.columns import Column
+    from regard.files.interactions import Grouping
     from regard.files.measurements import Measured
     from regard.files.row import Asked, Row
 
@@ -58,6 +59,34 @@ def file_rows(
     if file_format(file) in ("csv", "tsv"):
         _refuse_guess(file, columns, first_cells(file, encoding), fields)
     return read_rows([file], columns, fields=fields, encoding=encoding)
+
+
+def are_interactions(run: Path, file: str, encoding: str) -> bool:
+    """Whether a file holds single choices, as training data do, and not a history in each row."""
+    from regard.files.columns import named_like
+    from regard.files.formats import file_format
+    from regard.files.records import records
+    from regard.recipe import Recipe
+
+    if file_format(file) == "text":
+        path = run / "recipe.json"
+        return path.is_file() and file_format(Recipe.read(path).data.train[0]) == "text"
+    _, record = next(records(file, {"items": None}, encoding), (0, {}))
+    return named_like("items", record) is None
+
+
+def history_rows(
+    run: Path,
+    file: str,
+    grouping: "Grouping",
+    encoding: str | None,
+    columns: "Mapping[str, Column] | None",
+) -> "Iterator[Row]":
+    """A row for each user of a file of interactions."""
+    from regard.files.read import INTERACTION, read_rows
+
+    places, encoding = layout(run, file, INTERACTION, encoding, columns)
+    return read_rows([file], places, encoding=encoding, grouping=grouping)
 
 
 def _refuse_guess(

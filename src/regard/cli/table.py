@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -78,6 +78,15 @@ def joined(
         own: Cells = record if line == row.line else row.cells
         cells = answer_cells(answer, top)
         yield {**own, **{f"predicted_{name}" if name in own else name: cell for name, cell in cells.items()}}
+
+
+def listed(answered: "Iterable[tuple[Row, Prediction | None]]", inputs: Container[str]) -> Iterator[Cells]:
+    """A row for each item of each list, behind what the question is called: its user, or its line."""
+    for row, answer in answered:
+        names = {name: cell for name, cell in row.cells.items() if name not in inputs and type(cell) is str}
+        called: Cells = names or {"line": row.line}
+        for one in (answer and answer.rows()) or ():
+            yield {**called, **one}
 
 
 def answer_cells(answer: "Prediction | None", top: int) -> dict[str, Any]:

@@ -216,10 +216,11 @@ class Recommend(Task):
         return type(self)(changed(self.config, changes), self.items, wanted)
 
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
+        """Rows of histories; one that is typed, and not of a file, must hold something that is known."""
         rows = super().asked(values, first)
         for row in rows:
-            where = f"input {row.line}" if row.file == "input" else row.where
-            self.items.refuse_strange(row.cells["items"], where)
+            if row.file == "input":
+                self.items.refuse_strange(row.cells["items"], f"input {row.line}")
         return rows
 
     def notes(self, scored: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -77,7 +77,10 @@ def states(x: HeadInput) -> HeadInput:
 
 
 def recommendations(task: Any, model: nn.Module, batch: Any) -> Iterator[Recommendation]:
-    """The list of each example of a batch; with the item that the task is asked about, wherever it stands."""
+    """The list of each example of a batch; with the item that the task is asked about, wherever it stands.
+
+    Of a history in which nothing is known it is empty.
+    """
     state: HeadInput = model(batch.inputs, batch.at_N, states)
     best = top_items(state, task.config.k, batch.seen)
     found = [
@@ -91,6 +94,8 @@ def recommendations(task: Any, model: nn.Module, batch: Any) -> Iterator[Recomme
             if task.wanted not in [place.number for place in places]:
                 places.append(Place(task.wanted, rank, score))
     for example, places in zip(batch.examples, found, strict=True):
+        if not task.is_answerable(example):
+            places.clear()
         yield _recommendation(task, model, example, places, batch.at_N.device)
 
 
@@ -109,7 +114,7 @@ def _recommendation(
         one = Recommended(item=name, title=title, category=category, rank=place.rank, score=place.score)
         items.append(one.model_copy(update={"because": tuple(because[: task.config.because])}))
     numbers = [place.number for place in places]
-    explained = 0 if task.wanted is None else numbers.index(task.wanted)
+    explained = numbers.index(task.wanted) if task.wanted in numbers else 0
     return Recommendation.of(items, example.notes.get("unknown", ()), explained)
 
 
