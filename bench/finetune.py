@@ -37,7 +37,7 @@ from regard.files.read import Row  # noqa: E402
 from regard.metrics.relation import RelationScores  # noqa: E402
 from regard.metrics.spans import span_counts, span_scores  # noqa: E402
 from regard.runs.corpus import Corpus  # noqa: E402
-from regard.text.marked import MARKS  # noqa: E402
+from regard.text.entity_marks import MARKS  # noqa: E402
 
 STEPS = 60
 """By the clock, of which the first few do not count."""

@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "check.rows": "check.finding files",
     "check.labels": "check.finding check.rows files errors",
     # what sees a problem only through the Task protocol
-    "training": "linear tasks.task metrics.resample data text.plain durable config errors",
+    "training": "linear tasks.task metrics.resample data text.sanitize durable config errors",
     "explain": "tasks.task tasks.prediction fields.axis files.row files.picture text decode.tree"
     " attention.tap durable errors",
     # what joins them

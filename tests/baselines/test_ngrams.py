@@ -26,7 +26,7 @@ from regard.tasks import (
     Relation,
     RelationConfig,
 )
-from regard.text.marked import read_marked
+from regard.text.entity_marks import read_marked
 from tiny import WORDS
 
 RNG = random.Random(7)

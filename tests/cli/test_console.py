@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from regard.cli import console
-from regard.text.plain import printable
+from regard.text.sanitize import printable
 
 
 @pytest.mark.parametrize(

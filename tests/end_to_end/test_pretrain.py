@@ -58,7 +58,7 @@ def test_it_learns_and_is_scored(trained: Trained, folder: Path) -> None:
 def test_the_vocabulary_is_a_berts(trained: Trained) -> None:
     tokenizer = trained.task.tokenizers["text"]
     assert tokenizer.names[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    assert tokenizer.marks.mask == 4
+    assert tokenizer.special.mask == 4
     ids = tokenizer.ids(["Amber [SEP] [MASK]"])[0]
     assert not {2, 3, 4} & set(ids), "a text that spells a mark is a text"
 

@@ -28,14 +28,15 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(scope="module")
 def tokens(tokenizer: Tokenizer) -> np.ndarray:
     (first, second) = tokenizer.ids([WORDS, "the unbelievable €"])
-    assert tokenizer.marks.unknown in second
-    return np.array(tokenizer.framed(first, second))
+    assert tokenizer.special.unknown in second
+    return np.array(tokenizer.with_special_tokens(first, second))
 
 
 def test_fifteen_of_a_hundred_pieces_are_hidden(tokenizer: Tokenizer, tokens: np.ndarray) -> None:
     masking, rng = Masking(tokenizer, 0.15, whole_words=False), np.random.default_rng(3)
     n_pieces = sum(
-        name not in tokenizer.pieces([*tokenizer.framed([], []), 1]) for name in tokenizer.pieces(tokens)
+        name not in tokenizer.tokens([*tokenizer.with_special_tokens([], []), 1])
+        for name in tokenizer.tokens(tokens)
     )
     hidden = np.zeros(len(tokens))
     fates = {"mask": 0, "same": 0, "other": 0}
@@ -45,9 +46,9 @@ def test_fifteen_of_a_hundred_pieces_are_hidden(tokenizer: Tokenizer, tokens: np
         assert np.array_equal(np.delete(seen, places), np.delete(tokens, places))
         hidden[places] += 1
         for place in places:
-            is_mask = seen[place] == tokenizer.marks.mask
+            is_mask = seen[place] == tokenizer.special.mask
             fates["mask" if is_mask else "same" if seen[place] == tokens[place] else "other"] += 1
-    marks = [*tokenizer.marks.unspoken, tokenizer.marks.unknown]
+    marks = [*tokenizer.special.skipped, tokenizer.special.unknown]
     assert not hidden[np.isin(tokens, marks)].any(), "marks and what is unknown are never hidden"
     each = hidden[~np.isin(tokens, marks)]
     expected = N * round(0.15 * n_pieces) / n_pieces
@@ -64,7 +65,7 @@ def test_other_pieces_are_any_but_marks(tokenizer: Tokenizer, tokens: np.ndarray
     for _ in range(N):
         seen, places = masking(tokens, rng)
         found |= set(seen[places][(seen != tokens)[places]].tolist())
-    marks = {*tokenizer.marks.unspoken, tokenizer.marks.unknown} - {tokenizer.marks.mask}
+    marks = {*tokenizer.special.skipped, tokenizer.special.unknown} - {tokenizer.special.mask}
     assert found == set(range(len(tokenizer))) - marks
 
 
@@ -80,16 +81,18 @@ def test_whole_words_are_hidden_or_none(tokenizer: Tokenizer, tokens: np.ndarray
             if name.startswith("##"):
                 assert (place in hidden) == (place - 1 in hidden), "as the piece before it"
         counts.append(len(places))
-    n_pieces = int(np.isin(tokens, [*tokenizer.marks.unspoken, tokenizer.marks.unknown], invert=True).sum())
+    n_pieces = int(
+        np.isin(tokens, [*tokenizer.special.skipped, tokenizer.special.unknown], invert=True).sum()
+    )
     assert 0.9 * 0.3 < np.mean(counts) / n_pieces < 1.1 * 0.3
 
 
 def test_at_least_one_piece_is_hidden(tokenizer: Tokenizer) -> None:
     for whole_words in (True, False):
         masking = Masking(tokenizer, 0.15, whole_words=whole_words)
-        short = np.array(tokenizer.framed(tokenizer.ids(["a"])[0]))
+        short = np.array(tokenizer.with_special_tokens(tokenizer.ids(["a"])[0]))
         assert len(masking(short, np.random.default_rng(1))[1]) == 1
-        nothing = np.array(tokenizer.framed([tokenizer.marks.unknown]))
+        nothing = np.array(tokenizer.with_special_tokens([tokenizer.special.unknown]))
         seen, places = masking(nothing, np.random.default_rng(1))
         assert not len(places)
         assert np.array_equal(seen, nothing)

@@ -120,7 +120,7 @@ def reader(kind: str, config: Any, *, berts: bool = False) -> Any:
     given = TypeAdapter(TaskConfig).validate_python({"kind": kind, "tokenizer": TOKENIZER} | SHORT[kind])
     words = TokenizerConfig.model_validate({"kind": "wordpiece", "vocab_size": 80, "min_frequency": 1})
     texts = [text for row in learnt_from for role, text in row.cells.items() if role in given.inputs]
-    own = (Tokenizer.train_berts(words, texts),) if berts else ()
+    own = (Tokenizer.train_bert(words, texts),) if berts else ()
     fitted = task.fit(given, learnt_from, *own)
     return fitted, taught(config, fitted, learnt_from)
 

@@ -8,7 +8,7 @@ import torch
 from regard.interop.tag_parity import CRFScores
 from regard.layers.crf import CRF
 from regard.models.tagger import allowed
-from regard.text.plain import finite
+from regard.text.sanitize import finite
 from tiny import TAGS
 
 

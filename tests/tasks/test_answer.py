@@ -223,7 +223,7 @@ def test_making_a_piece_unknown_is_what_is_measured(task: Answer) -> None:
         batch = task.force(example, answer)
         told = task.replay(model, task.leave_out(batch, Axis("text", ()), range(3, 5)))
         ids_RT = batch.inputs["ids"].repeat(2, 1)
-        ids_RT[0, 4] = ids_RT[1, 5] = task.tokenizer.marks.unknown
+        ids_RT[0, 4] = ids_RT[1, 5] = task.tokenizer.special.unknown
         lengths_R, segments_RT = batch.inputs["lengths"].repeat(2), batch.inputs["segments"].repeat(2, 1)
         scores = model(tokens(ids_RT, lengths_R, segments_RT))
     for side, place in enumerate(answer.ends):
@@ -287,9 +287,9 @@ def test_berts_marks_and_places(tmp_path: Path) -> None:
         "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "where", "the", "rh", "##ine", "fog", "is"]), "utf-8"
     )
     config = AnswerConfig(max_length=12, overlap=2, max_question=5)
-    task = Answer.fit(config, [row("where", "the Rhine", "Rhine")], Tokenizer.of_bert(tmp_path))
+    task = Answer.fit(config, [row("where", "the Rhine", "Rhine")], Tokenizer.from_bert(tmp_path))
     (example,) = task.encode([row("where is", "fog: the  Rhine", "Rhine")])
-    assert task.tokenizer.pieces(example.arrays["ids"].tolist()) == [
+    assert task.tokenizer.tokens(example.arrays["ids"].tolist()) == [
         *("[CLS]", "where", "is", "[SEP]", "fog", "[UNK]", "the", "rh", "ine", "[SEP]")
     ]
     batch = task.collate([example])

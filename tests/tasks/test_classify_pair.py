@@ -145,5 +145,5 @@ def test_the_axis_names_both() -> None:
     (answer,) = in_order(task.predict(model, task.collate([example])))
     shown = task.axes(example, answer).by_name["input"].labels
     assert len(shown) == len(example.arrays["ids"])
-    end = task.tokenizer.pieces([EOS])[0]
+    end = task.tokenizer.tokens([EOS])[0]
     assert shown == ("a", "man", "sleeps", end, "he", "is", "awake", "he", "is", end)

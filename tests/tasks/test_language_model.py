@@ -20,7 +20,7 @@ from regard.models import GPT
 from regard.tasks import LanguageModel, LanguageModelConfig
 from regard.tasks.language_model import BlockTally, ContinueConfig
 from regard.tasks.task import evaluating
-from regard.text.bytelevel import assembled
+from regard.text.bytelevel import gpt2_tokenizer
 from regard.text.tokenizer import EOS, Tokenizer
 from regard.training.evaluate import evaluate
 from tiny import gpt, stirred
@@ -43,7 +43,7 @@ def fitted(kind: str = "char", **changes: Any) -> LanguageModel:
     """`gpt2`: with the vocabulary of a GPT-2."""
     if kind == "gpt2":
         config = LanguageModelConfig.model_validate({"max_length": 12} | changes)
-        return LanguageModel.of_vocabulary(config, Tokenizer(assembled(*vocabulary())))
+        return LanguageModel.of_vocabulary(config, Tokenizer(gpt2_tokenizer(*vocabulary())))
     tokenizer = {"kind": kind, "vocab_size": 300 if kind != "char" else 60, "min_frequency": 1}
     config = LanguageModelConfig.model_validate({"tokenizer": tokenizer, "max_length": 12} | changes)
     return LanguageModel.fit(config, ROWS)

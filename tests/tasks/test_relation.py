@@ -19,7 +19,7 @@ from regard.models.relater import N_MARKS
 from regard.tasks import Relation, RelationConfig
 from regard.tasks.relation import RelationTally
 from regard.tasks.task import evaluating
-from regard.text.marked import MARKS
+from regard.text.entity_marks import MARKS
 from regard.text.tokenizer import EOS
 from tiny import relater, stirred
 
@@ -50,7 +50,7 @@ def spoken(task: Relation, text: str) -> str:
     (example,) = task.encode([row(text)])
     names = dict(zip(range((task.widths.input["vocab"] - 4), task.widths.input["vocab"]), MARKS, strict=True))
     tokens = example.arrays["ids"].tolist()
-    return " ".join(names.get(token) or task.tokenizer.pieces([token])[0] for token in tokens)
+    return " ".join(names.get(token) or task.tokenizer.tokens([token])[0] for token in tokens)
 
 
 def test_the_space_before_a_sign_after_a_mark_is_shown_as_one() -> None:

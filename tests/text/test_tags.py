@@ -10,11 +10,11 @@ from regard.text.tags import (
     completed,
     first_fault,
     may_follow,
-    mended,
+    mixed_schemes,
+    never_begun,
+    repaired,
     scheme,
     spans,
-    strangers,
-    unbegun,
 )
 
 BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -52,7 +52,7 @@ def test_the_scheme_is_recognised(names: tuple[str, ...], found: str | None) -> 
     ],
 )
 def test_what_keeps_tags_from_being_of_one_scheme(names: tuple[str, ...], found: list[str]) -> None:
-    assert strangers(names) == found
+    assert mixed_schemes(names) == found
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_keeps_tags_from_being_of_one_scheme(names: tuple[str, ...], found:
     ],
 )
 def test_spans_that_nothing_begins(names: tuple[str, ...], found: list[str]) -> None:
-    assert unbegun(names) == found
+    assert never_begun(names) == found
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_nothing_may_begin_inside() -> None:
     ],
 )
 def test_forbidden_tags_are_mended(scheme: str, tags: str, found: str) -> None:
-    assert mended(scheme, tags.split()) == found.split()
+    assert repaired(scheme, tags.split()) == found.split()
 
 
 @pytest.mark.parametrize("known", SCHEMES)
@@ -141,7 +141,7 @@ def test_mended_tags_mark_the_same_spans_and_are_allowed(known: str) -> None:
     letters = sorted(SCHEMES[known] - {"O"})
     names = ["O", *(f"{letter}-{kind}" for letter in letters for kind in ("PER", "LOC"))]
     for tags in product(names, repeat=4):
-        better = mended(known, tags)
+        better = repaired(known, tags)
         assert first_fault(known, better) is None
         assert list(spans(better)) == list(spans(tags))
         assert set(better) <= completed(tags) or scheme(tags) != known

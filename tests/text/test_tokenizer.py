@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from regard import durable
 from regard.errors import CheckpointError, DataError
+from regard.text.pretokenize import Kind
 from regard.text.tokenizer import BOS, EOS, PAD, UNK, Encoded, Tokenizer, TokenizerConfig
 from regard.text.vocabulary import BYTES, FIRST_BYTE, SPECIALS
-from regard.text.writing import Kind
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 EXACT: tuple[Kind, ...] = ("bpe", "unigram")
@@ -99,7 +99,7 @@ def test_pieces_of_the_vocabulary_spell_what_they_stand_for(kind: Kind) -> None:
     text = "  ein mann ,\tder  我喜欢 in einem hemd。"
     tokenizer = TOKENIZERS[kind]
     encoded = tokenizer.encode(text)
-    labels = [label.replace("␣", "") for label in tokenizer.pieces(encoded.ids)]
+    labels = [label.replace("␣", "") for label in tokenizer.tokens(encoded.ids)]
     assert seen(text, encoded) == labels
 
 
@@ -125,14 +125,14 @@ def test_the_bytes_of_a_character_share_its_place(kind: Kind) -> None:
     ]
     first = encoded.ids.index(spelt[0][0])
     assert list(zip(encoded.ids, encoded.offsets, strict=True))[first : first + len(spelt)] == spelt
-    assert TOKENIZERS[kind].pieces([spelt[0][0]]) == [BYTES["嗨".encode()[0]]]
+    assert TOKENIZERS[kind].tokens([spelt[0][0]]) == [BYTES["嗨".encode()[0]]]
 
 
 def test_unknown_pieces_are_shown_and_located() -> None:
     tokenizer = TOKENIZERS["word"]
     text = "ein zebra steht"
     encoded = tokenizer.encode(text)
-    assert tokenizer.pieces(encoded.ids) == ["ein", "<unk>", "steht"]
+    assert tokenizer.tokens(encoded.ids) == ["ein", "<unk>", "steht"]
     assert seen(text, encoded) == ["ein", "zebra", "steht"]
     assert tokenizer.decode(encoded.ids) == "ein <unk> steht"
 
@@ -145,12 +145,12 @@ def test_wordpiece_marks_continuations_and_isolates_ideographs() -> None:
     assert not names[0].startswith("##")
     assert all(name.startswith("##") for name in names[1:-2])
     assert tokenizer.decode(ids) == "mannfenster 我喜"
-    assert "".join(tokenizer.pieces(ids)) == "mannfenster我喜"
+    assert "".join(tokenizer.tokens(ids)) == "mannfenster我喜"
 
 
 def test_a_run_of_hashes_is_not_taken_for_a_continuation() -> None:
     tokenizer = Tokenizer.train(TokenizerConfig(vocab_size=300), ["## ##"] * 5)
-    assert tokenizer.pieces(tokenizer.encode("## ##").ids) == ["##", "##"]
+    assert tokenizer.tokens(tokenizer.encode("## ##").ids) == ["##", "##"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -202,14 +202,14 @@ def test_a_missing_unknown_piece_is_found_at_once(kind: Kind, tmp_path: Path) ->
     path = tmp_path / "tokenizer.json"
     TOKENIZERS[kind].save(path)
     damage_of(path, '"unk_token": "<unk>"', '"unk_token": "<other>"')
-    with pytest.raises(CheckpointError, match="not one of regard"):
+    with pytest.raises(CheckpointError, match="not made by regard"):
         Tokenizer.load(path)
 
 
 def test_foreign_and_absent_files_are_refused(tmp_path: Path) -> None:
     foreign = hf.Tokenizer(hf.models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     foreign.save(str(tmp_path / "foreign.json"))
-    with pytest.raises(CheckpointError, match=r"foreign\.json: a tokenizer, but not one of regard"):
+    with pytest.raises(CheckpointError, match=r"foreign\.json: this tokenizer was not made by regard"):
         Tokenizer.load(tmp_path / "foreign.json")
     with pytest.raises(CheckpointError, match=r"absent\.json: cannot be read \(No such file"):
         Tokenizer.load(tmp_path / "absent.json")
@@ -221,7 +221,7 @@ def test_pieces_that_a_text_could_trigger_are_refused(tmp_path: Path) -> None:
     trapped = hf.Tokenizer.from_file(str(path))
     trapped.add_special_tokens([SPECIALS[EOS]])
     trapped.save(str(path))
-    with pytest.raises(CheckpointError, match="not one of regard"):
+    with pytest.raises(CheckpointError, match="not made by regard"):
         Tokenizer.load(path)
 
 
@@ -230,7 +230,7 @@ def test_ids_with_gaps_are_refused(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["word"]
     tokenizer.save(path)
     damage_of(path, f": {len(tokenizer) - 1}\n", f": {len(tokenizer) + 5}\n")
-    with pytest.raises(CheckpointError, match="its pieces are not numbered 0, 1, 2"):
+    with pytest.raises(CheckpointError, match="the ids of its vocabulary are not 0, 1, 2"):
         Tokenizer.load(path)
 
 

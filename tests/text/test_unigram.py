@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models, trainers
 
 from regard.text import unigram
-from regard.text.unigram import learn_pieces
+from regard.text.unigram import learn_tokens
 
 WORDS = {"abab": 7, "abcd": 3, "cd": 5, "bcdab": 2, "a": 11}
 
@@ -63,7 +63,7 @@ def test_the_best_split_is_the_best_of_all_ways_but_the_whole(seed: int) -> None
 
 def test_frequent_words_become_pieces_and_probabilities_add_up() -> None:
     words = {" hello": 97, " help": 53, " yellow": 31, " low": 11, " z": 1}
-    pieces = dict(learn_pieces(words, 17, min_frequency=2))
+    pieces = dict(learn_tokens(words, 17, min_frequency=2))
     assert len(pieces) <= 17
     assert set("".join(words)) <= set(pieces)
     assert {" hello", " help"} <= set(pieces)
@@ -72,11 +72,11 @@ def test_frequent_words_become_pieces_and_probabilities_add_up() -> None:
 
 
 def test_fewer_pieces_than_characters_keeps_the_characters() -> None:
-    assert {piece for piece, _ in learn_pieces({"abc": 5}, 1, min_frequency=2)} == set("abc")
+    assert {piece for piece, _ in learn_tokens({"abc": 5}, 1, min_frequency=2)} == set("abc")
 
 
 def test_rare_substrings_are_not_proposed() -> None:
-    assert "xy" not in dict(learn_pieces({"xy": 2, "q": 9}, 50, min_frequency=3))
+    assert "xy" not in dict(learn_tokens({"xy": 2, "q": 9}, 50, min_frequency=3))
 
 
 def test_it_cuts_more_briefly_than_the_trainer_of_the_library() -> None:
@@ -89,7 +89,7 @@ def test_it_cuts_more_briefly_than_the_trainer_of_the_library() -> None:
     trainer = trainers.UnigramTrainer(vocab_size=131, unk_token="<unk>", special_tokens=["<unk>"])
     trainer.show_progress = False
     theirs.train_from_iterator([word for word in words for _ in range(counts[word])], trainer)
-    ours = models.Unigram([("<unk>", 0.0), *learn_pieces(counts, 130, min_frequency=2)], 0, False)
+    ours = models.Unigram([("<unk>", 0.0), *learn_tokens(counts, 130, min_frequency=2)], 0, False)
 
     def pieces_in_all(model: models.Model) -> int:
         return sum(count * len(model.tokenize(word)) for word, count in counts.items())
@@ -99,5 +99,5 @@ def test_it_cuts_more_briefly_than_the_trainer_of_the_library() -> None:
 
 def test_time_and_memory_are_bounded_by_dropping_the_rarest_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unigram, "MAX_SPANS", 9 + 4)
-    pieces = dict(learn_pieces({"abc": 5, "xyz": 2, "de": 3}, 50, min_frequency=1))
+    pieces = dict(learn_tokens({"abc": 5, "xyz": 2, "de": 3}, 50, min_frequency=1))
     assert set("".join(pieces)) == set("abcde")

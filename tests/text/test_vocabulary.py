@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from regard.errors import DataError
+from regard.text.pretokenize import Kind
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-from regard.text.vocabulary import BYTES, SPECIALS, learn, learn_berts
-from regard.text.writing import Kind
+from regard.text.vocabulary import BYTES, SPECIALS, learn, learn_bert
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SENTENCE = "ein mann , der auf einer leiter steht , putzt in 1987 das naïve fenster 我喜欢 学习中文 . 颜色"
@@ -65,7 +65,7 @@ def test_what_is_rarer_than_min_frequency_is_not_learnt(kind: Kind) -> None:
 def test_wordpiece_does_not_learn_from_words_that_it_would_not_read() -> None:
     """It takes the square of their length: of a million characters, more than a minute."""
     config, long = TokenizerConfig(kind="wordpiece"), "q" * 1_000_000
-    for learnt in (learn, learn_berts):
+    for learnt in (learn, learn_bert):
         plain, given = learnt(config, TEXTS), learnt(config, [*TEXTS, f"{long} der {long}", "z" * 100])
         new = {piece.removeprefix("##") for piece in given.get_vocab().keys() - plain.get_vocab().keys()}
         assert {*"".join(new)} == {"z"}
@@ -76,9 +76,9 @@ def test_wordpiece_does_not_learn_from_words_that_it_would_not_read() -> None:
 def test_a_bert_of_marks_alone_is_refused(limits: dict[str, int]) -> None:
     config = TokenizerConfig(kind="wordpiece", **limits)
     with pytest.raises(
-        DataError, match=r"no piece can be learnt .*vocab_size = \d+ and min_frequency = \d+;"
+        DataError, match=r"no token can be learnt .*vocab_size = \d+ and min_frequency = \d+;"
     ):
-        learn_berts(config, TEXTS[:3])
+        learn_bert(config, TEXTS[:3])
 
 
 def test_words_are_kept_by_frequency() -> None:
@@ -101,7 +101,7 @@ def test_segmented_chinese_keeps_its_spaces(kind: Kind) -> None:
     tokenizer = Tokenizer.train(TokenizerConfig(kind=kind, vocab_size=461), texts)
     ids = tokenizer.encode(texts[0]).ids
     assert tokenizer.decode(ids) == texts[0]
-    assert tokenizer.pieces(ids) == texts[0].split()
+    assert tokenizer.tokens(ids) == texts[0].split()
 
 
 def test_lowercase_learns_no_capitals() -> None:

@@ -53,7 +53,7 @@ def _cut(data: TaskData, task: AnyTask, split: str, rows: Sequence[Row]) -> Piec
         found = data.pieces(task, role, rows)
         flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
         lengths[role] = np.array([len(ids) for ids in found])
-        unknown[role] = float((flat == tokenizer.marks.unknown).sum() / max(1, flat.size))
+        unknown[role] = float((flat == tokenizer.special.unknown).sum() / max(1, flat.size))
         spelt[role] = float(np.isin(flat, tokenizer.byte_ids).sum() / max(1, flat.size))
     return Pieces(split, rows, lengths, unknown, spelt, learnt)
 

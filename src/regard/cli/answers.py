@@ -26,7 +26,7 @@ from regard.cli.rows import (
 from regard.cli.table import Table, joined, listed
 from regard.errors import DataError
 from regard.files.row import side_by_side
-from regard.text.plain import by_line, one_line, printable
+from regard.text.sanitize import by_line, one_line, printable
 
 if TYPE_CHECKING:
     from regard import Trained

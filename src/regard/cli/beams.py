@@ -28,7 +28,7 @@ def beams(
     considered, and what became of it.
     """
     import regard
-    from regard.text.plain import printable
+    from regard.text.sanitize import printable
 
     search = search_settings(settings or ()) | ({} if beam is None else {"beam": beam})
     trained = regard.load(run)

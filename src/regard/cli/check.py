@@ -8,7 +8,7 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import AsJson, Overrides, RecipeFile
-from regard.text.plain import printable
+from regard.text.sanitize import printable
 
 if TYPE_CHECKING:
     from regard.check.cost import Estimate

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.errors import RunError
-from regard.text.plain import printable
+from regard.text.sanitize import printable
 
 if TYPE_CHECKING:
     from regard import Evaluation, Trained

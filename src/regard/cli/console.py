@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from regard.text.plain import escaped, finite, printable
+from regard.text.sanitize import escaped, finite, printable
 
 Interval = Sequence[float]
 """A lower end and an upper one."""

@@ -11,7 +11,7 @@ from regard.cli.arguments import AsJson, Columns, Others, Run, columns, files_an
 from regard.cli.baseline import show
 from regard.cli.compare import SURE, compare, refuse_strangers, told
 from regard.errors import DataError, RunError
-from regard.text.plain import printable
+from regard.text.sanitize import printable
 
 HELD_OUT = "test, held out of the training data"
 

@@ -12,7 +12,7 @@ from regard.cli.arguments import Columns, columns
 from regard.cli.files import free, write
 from regard.errors import DataError, RunError
 from regard.files.row import text_of
-from regard.text.plain import printable
+from regard.text.sanitize import printable
 
 if TYPE_CHECKING:
     from regard.init.guess import Guess

@@ -7,7 +7,7 @@ import typer
 from regard.cli import console
 from regard.cli.arguments import AsJson, Columns, Encoding, Run, columns
 from regard.cli.rows import TextFile, report_cut, texts_of
-from regard.text.plain import one_line, printable
+from regard.text.sanitize import one_line, printable
 
 
 def relate(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli.files import fill
 from regard.errors import RunError
-from regard.text.plain import finite, one_line
+from regard.text.sanitize import finite, one_line
 
 if TYPE_CHECKING:
     from regard.files.columns import Column

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import TrainedIn
-from regard.text.plain import clock, printable
+from regard.text.sanitize import clock, printable
 
 if TYPE_CHECKING:
     from regard.runs.report import History

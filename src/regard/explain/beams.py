@@ -10,7 +10,7 @@ from regard.decode.tree import Tree
 from regard.explain.assets import BEAM_STRINGS
 from regard.explain.document import document, in_notebook, save
 from regard.explain.legible import visible
-from regard.text.plain import finite
+from regard.text.sanitize import finite
 from regard.text.tokenizer import Tokenizer
 
 
@@ -60,7 +60,7 @@ class BeamTree:
             tuple(
                 BeamNode(
                     node.parent,
-                    tokenizer.pieces([node.token])[0] if node.token >= 0 else "",
+                    tokenizer.tokens([node.token])[0] if node.token >= 0 else "",
                     tokenizer.decode(tree.ids(number)),
                     math.exp(node.log_prob),
                     node.total,

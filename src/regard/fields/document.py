@@ -46,7 +46,7 @@ class Passage(Joined):
     @property
     def end(self) -> int:
         """The mark that closes a document."""
-        return self.fields[0].tokenizer.marks.end
+        return self.fields[0].tokenizer.special.end
 
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         (part,) = parts
@@ -61,4 +61,4 @@ class Passage(Joined):
         return bool((arrays["ids"] == self.end).all())
 
     def axis(self, values: Sequence[str], coded: Coded) -> Axis:
-        return ended(self.name, tuple(self.fields[0].tokenizer.pieces(coded.arrays["ids"].tolist())))
+        return ended(self.name, tuple(self.fields[0].tokenizer.tokens(coded.arrays["ids"].tolist())))

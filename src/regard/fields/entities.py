@@ -15,7 +15,7 @@ from regard.fields.axis import Axis, ended
 from regard.fields.field import Arrays, Coded, Width
 from regard.fields.joined import Joined
 from regard.fields.text import Text
-from regard.text.marked import MARKS, Marked, read_marked
+from regard.text.entity_marks import MARKS, Marked, read_marked
 from regard.text.tokenizer import Encoded
 
 BLANK = Marked("", (0, 0), (0, 0))
@@ -51,11 +51,11 @@ class MarkedText(Joined):
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         (part,) = parts
         found = self.placed(part.notes["marked"])
-        ids = np.array(self.fields[0].tokenizer.framed(found.ids))
+        ids = np.array(self.fields[0].tokenizer.with_special_tokens(found.ids))
         return Coded({"ids": ids}, {"cut": found.cut})
 
     def is_empty(self, arrays: Arrays) -> bool:
-        return len(arrays["ids"]) <= len(self.fields[0].tokenizer.framed(())) + len(MARKS)
+        return len(arrays["ids"]) <= len(self.fields[0].tokenizer.with_special_tokens(())) + len(MARKS)
 
     def is_mark(self, ids: Any) -> Any:
         """The entities' marks too: the text cannot be read without them."""
@@ -63,8 +63,8 @@ class MarkedText(Joined):
 
     def axis(self, values: Sequence[Any], coded: Coded) -> Axis:
         tokenizer, found = self.fields[0].tokenizer, self.placed(values[0])
-        marks = tokenizer.pieces(tokenizer.framed(()))
-        return ended(self.name, (*marks[:-1], *tokenizer.shown(found.ids, found.words), marks[-1]))
+        marks = tokenizer.tokens(tokenizer.with_special_tokens(()))
+        return ended(self.name, (*marks[:-1], *tokenizer.visible(found.ids, found.words), marks[-1]))
 
 
 class Piece(NamedTuple):

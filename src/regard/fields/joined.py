@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Joined:
-    """Arrays: `ids`, framed by the marks of the vocabulary; of two texts also where the `second` begins."""
+    """Arrays: `ids` with special tokens; for two texts also the place where the `second` begins."""
 
     fields: "tuple[Text, ...]"
     """They share one vocabulary."""
@@ -31,19 +31,19 @@ class Joined:
 
     @property
     def most(self) -> int:
-        return self.limit + len(self.fields[0].tokenizer.framed(()))
+        return self.limit + len(self.fields[0].tokenizer.with_special_tokens(()))
 
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         tokenizer = self.fields[0].tokenizer
         texts = [part.arrays["ids"].tolist() for part in parts]
         kept = shortened(texts, self.limit)
-        arrays = {"ids": np.array(tokenizer.framed(*kept))}
+        arrays = {"ids": np.array(tokenizer.with_special_tokens(*kept))}
         if len(kept) > 1:
-            arrays["second"] = np.array([len(tokenizer.framed(kept[0]))])
+            arrays["second"] = np.array([len(tokenizer.with_special_tokens(kept[0]))])
         return Coded(arrays, {"cut": kept != texts})
 
     def is_empty(self, arrays: Arrays) -> bool:
-        size, least = len(arrays["ids"]), len(self.fields[0].tokenizer.framed(()))
+        size, least = len(arrays["ids"]), len(self.fields[0].tokenizer.with_special_tokens(()))
         if "second" not in arrays:
             return size <= least
         return not size > int(arrays["second"][0]) + 1 > least + 1
@@ -78,22 +78,22 @@ class Joined:
     @property
     def blank(self) -> int:
         """What stands where a token is made blank."""
-        return self.fields[0].tokenizer.marks.unknown
+        return self.fields[0].tokenizer.special.unknown
 
     def is_mark(self, ids: Any) -> Any:
-        """Which of these are marks, not words."""
-        marks = self.fields[0].tokenizer.marks
-        return np.isin(ids, [*marks.begin, marks.end])
+        """Mask of the special tokens among these ids."""
+        special = self.fields[0].tokenizer.special
+        return np.isin(ids, [*special.begin, special.end])
 
     def axis(self, values: Sequence[str], coded: Coded) -> Axis:
         tokenizer, size = self.fields[0].tokenizer, len(coded.arrays["ids"])
-        begin, end = tokenizer.pieces(tokenizer.marks.begin), tokenizer.pieces([tokenizer.marks.end])
+        begin, end = tokenizer.tokens(tokenizer.special.begin), tokenizer.tokens([tokenizer.special.end])
         second = [int(coded.arrays["second"][0])] if "second" in coded.arrays else []
         parts = pairwise((len(begin), *second, size))
         words = [
             word
             for value, (first, after) in zip(values, parts, strict=True)
-            for word in (*tokenizer.words(value, after - first - 1), *end)
+            for word in (*tokenizer.token_texts(value, after - first - 1), *end)
         ]
         return ended(self.name, (*begin, *words))
 

@@ -20,11 +20,11 @@ class Masking:
     """`whole_words` hides all tokens of a word or none."""
 
     def __init__(self, tokenizer: Tokenizer, share: float, *, whole_words: bool) -> None:
-        assert tokenizer.marks.mask is not None
-        self.share, self.whole_words, self.mask = share, whole_words, tokenizer.marks.mask
-        marks = [*tokenizer.marks.unspoken, tokenizer.marks.unknown]
+        assert tokenizer.special.mask is not None
+        self.share, self.whole_words, self.mask = share, whole_words, tokenizer.special.mask
+        special = [*tokenizer.special.skipped, tokenizer.special.unknown]
         self._can_be_hidden_V = np.ones(len(tokenizer), bool)
-        self._can_be_hidden_V[marks] = False
+        self._can_be_hidden_V[special] = False
         self._others = np.flatnonzero(self._can_be_hidden_V)
         self._continues_V = np.array([name.startswith("##") for name in tokenizer.names])
 

@@ -35,7 +35,7 @@ class Sentences(Document):
 
     def fit(self, values: Iterable[str], given: Tokenizer | None = None) -> Self:
         """Learns a vocabulary with the marks of a BERT."""
-        return replace(self, learnt=given or Tokenizer.train_berts(self.vocabulary, values))
+        return replace(self, learnt=given or Tokenizer.train_bert(self.vocabulary, values))
 
     def encode(self, values: Sequence[str]) -> list[Coded]:
         cut = [sentences(value, self.by) for value in values]
@@ -71,7 +71,7 @@ class SentencePairs(Joined):
 
     @property
     def most(self) -> int:
-        return self.limit + len(self.fields[0].tokenizer.framed((), ()))
+        return self.limit + len(self.fields[0].tokenizer.with_special_tokens((), ()))
 
     @property
     def blank(self) -> int:
@@ -95,7 +95,7 @@ class SentencePairs(Joined):
     def draw(self, arrays: Arrays, rng: np.random.Generator) -> Arrays:
         """The `first` run and perhaps a `second`, some of whose tokens are hidden."""
         runs = [arrays[name].tolist() for name in ("first", "second") if name in arrays]
-        ids = np.array(self.fields[0].tokenizer.framed(*runs))
+        ids = np.array(self.fields[0].tokenizer.with_special_tokens(*runs))
         seen, places = self.masking(ids, rng)
         return self._hidden(seen, runs[0], places, ids[places], arrays["follows"])
 
@@ -103,12 +103,12 @@ class SentencePairs(Joined):
         """A text of these parts, with a mask between each and the next."""
         first, *rest = parts
         text = [*first, *(token for part in rest for token in (self.blank, *part))]
-        ids = np.array(self.fields[0].tokenizer.framed(text))
+        ids = np.array(self.fields[0].tokenizer.with_special_tokens(text))
         places = np.flatnonzero(ids == self.blank)
         return self._hidden(ids, text, places, ids[places], np.array([NO_PAIR]))
 
     def _hidden(self, seen: Ints, first: Sequence[int], places: Ints, labels: Ints, follows: Ints) -> Arrays:
-        second = np.array([len(self.fields[0].tokenizer.framed(first))])
+        second = np.array([len(self.fields[0].tokenizer.with_special_tokens(first))])
         return {"ids": seen, "second": second, "places": places, "labels": labels, "follows": follows}
 
     def collate(self, many: Sequence[Arrays]) -> Arrays:
@@ -125,4 +125,4 @@ class SentencePairs(Joined):
         return {**rows, "places": np.where(rows["places"] == NOWHERE, NOWHERE, rows["places"] + shift)}
 
     def axis(self, values: Sequence[str], coded: Coded) -> Axis:
-        return ended(self.name, tuple(self.fields[0].tokenizer.pieces(coded.arrays["ids"].tolist())))
+        return ended(self.name, tuple(self.fields[0].tokenizer.tokens(coded.arrays["ids"].tolist())))

@@ -66,7 +66,7 @@ class Words(Text):
     def encode(self, values: Sequence[Any]) -> list[Coded]:
         """A word that the vocabulary cannot spell is one unknown token."""
         ids = iter(self.tokenizer.ids([word for sentence in values for word in sentence.words]))
-        unknown = [self.tokenizer.marks.unknown]
+        unknown = [self.tokenizer.special.unknown]
         return [coded_words([next(ids) or unknown for _ in sentence.places]) for sentence in values]
 
     def save(self, folder: Path) -> None:
@@ -154,7 +154,7 @@ class Tags(Label):
 
     def _mended(self, names: Sequence[str]) -> Sequence[str]:
         mends = self.illegal == "mend" and self.scheme is not None
-        return tags.mended(str(self.scheme), names) if mends else names
+        return tags.repaired(str(self.scheme), names) if mends else names
 
     def _forbidden(self, names: Sequence[str]) -> int | None:
         return None if self.scheme is None else tags.first_fault(self.scheme, names)

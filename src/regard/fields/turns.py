@@ -39,7 +39,7 @@ class JoinedTurns(Joined):
         """The ids of all turns, each closed by the mark; the mark alone where there are none."""
         tokenizer = self.fields[0].tokenizer
         turns = np.split(arrays["ids"], np.cumsum(arrays["turn_lengths"])[:-1])
-        return tokenizer.framed(*(turn.tolist() for turn in turns))
+        return tokenizer.with_special_tokens(*(turn.tolist() for turn in turns))
 
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         (part,) = parts
@@ -48,8 +48,8 @@ class JoinedTurns(Joined):
 
     def axis(self, values: Sequence[Sequence[str]], coded: Coded) -> Axis:
         (turns,), tokenizer = values, self.fields[0].tokenizer
-        end = tokenizer.pieces([tokenizer.marks.end])
-        words = [word for turn in turns for word in (*tokenizer.words(turn, 4 * len(turn) + 1), *end)]
+        end = tokenizer.tokens([tokenizer.special.end])
+        words = [word for turn in turns for word in (*tokenizer.token_texts(turn, 4 * len(turn) + 1), *end)]
         return ended(self.name, tuple(words or end)[-len(coded.arrays["ids"]) :])
 
 

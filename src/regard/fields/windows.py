@@ -43,7 +43,7 @@ class WordWindows(Joined):
         return not len(arrays["ids"])
 
     def size(self, arrays: Arrays) -> int:
-        return len(arrays["ids"]) + len(self.fields[0].tokenizer.framed(()))
+        return len(arrays["ids"]) + len(self.fields[0].tokenizer.with_special_tokens(()))
 
     def collate(self, many: Sequence[Arrays]) -> Arrays:
         tokenizer = self.fields[0].tokenizer
@@ -53,10 +53,10 @@ class WordWindows(Joined):
             n_tokens = integers(arrays["word_lengths"])
             spans, owner = word_windows(n_tokens, self.limit)
             firsts = np.array([begin for begin, _ in spans])
-            within = _begins(n_tokens) - firsts[owner] + len(tokenizer.marks.begin)
+            within = _begins(n_tokens) - firsts[owner] + len(tokenizer.special.begin)
             places.append(np.stack([len(rows) + owner, within]))
             ids = arrays["ids"].tolist()
-            rows += [tokenizer.framed(ids[begin:end]) for begin, end in spans]
+            rows += [tokenizer.with_special_tokens(ids[begin:end]) for begin, end in spans]
         ids_RT = padded(rows)
         flat = [row * ids_RT.shape[1] + within for row, within in places]
         return {"ids": ids_RT, "lengths": lengths(rows), "places": padded(flat, NOWHERE, least=1)}
@@ -77,8 +77,8 @@ class WordWindows(Joined):
         """The units of one window."""
         (sentence,), tokenizer = values, self.fields[0].tokenizer
         words = zip(sentence.words, coded.arrays["word_lengths"], strict=False)
-        tokens = [token for word, n in words for token in tokenizer.words(word, n) or (word,)]
-        marks = tokenizer.pieces(tokenizer.framed(()))
+        tokens = [token for word, n in words for token in tokenizer.token_texts(word, n) or (word,)]
+        marks = tokenizer.tokens(tokenizer.with_special_tokens(()))
         return ended(self.name, (*marks[:-1], *tokens, marks[-1]))
 
 
@@ -102,11 +102,11 @@ class ContextWindows(Joined):
         ids, context = (part.arrays["ids"].tolist() for part in parts)
         question = ids[: self.max_question]
         spans = context_windows(len(context), self.limit - BETWEEN - len(question), self.overlap)
-        windows = [tokenizer.framed(question, context[begin:end]) for begin, end in spans]
+        windows = [tokenizer.with_special_tokens(question, context[begin:end]) for begin, end in spans]
         arrays = {
             "ids": np.concatenate(windows),
             "lengths": lengths(windows),
-            "second": np.array([len(tokenizer.framed(question))]),
+            "second": np.array([len(tokenizer.with_special_tokens(question))]),
         }
         notes = {
             "cut": len(question) < len(ids),
@@ -117,7 +117,7 @@ class ContextWindows(Joined):
 
     def is_empty(self, arrays: Arrays) -> bool:
         second = int(arrays["second"][0])
-        nothing_asked = second == len(self.fields[0].tokenizer.framed(()))
+        nothing_asked = second == len(self.fields[0].tokenizer.with_special_tokens(()))
         return nothing_asked or int(arrays["lengths"][0]) == second + BETWEEN
 
     def collate(self, many: Sequence[Arrays]) -> Arrays:
@@ -164,11 +164,11 @@ class ContextWindows(Joined):
         """The units of one window: a mark, or what stands there in the text."""
         question, context = values
         tokenizer = self.fields[0].tokenizer
-        marks = tokenizer.pieces(tokenizer.framed((), ()))
+        marks = tokenizer.tokens(tokenizer.with_special_tokens((), ()))
         begin = int(coded.notes["begins"][0])
         n_tokens = int(coded.arrays["lengths"][0]) - int(coded.arrays["second"][0]) - BETWEEN
         words = (context[start:end] for start, end in coded.notes["offsets"][begin : begin + n_tokens])
-        read = tokenizer.words(question, self.max_question)
+        read = tokenizer.token_texts(question, self.max_question)
         return ended(self.name, (*marks[:-2], *read, marks[-2], *words, marks[-1]))
 
 

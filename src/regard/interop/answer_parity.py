@@ -24,15 +24,15 @@ WINDOWS = ("max_length", "overlap", "max_question", "max_answer")
 
 def window_settings(task: Answer) -> dict[str, Any]:
     """Everything needed to use the graph apart from the tokenizer."""
-    marks, may_be_none = task.tokenizer.marks, task.answer.may_be_none
+    special, may_be_none = task.tokenizer.special, task.answer.may_be_none
     windows = {name: getattr(task.config, name) for name in WINDOWS}
-    return {"before": list(marks.begin), "after": marks.end, **windows, "may_be_none": may_be_none}
+    return {"before": list(special.begin), "after": special.end, **windows, "may_be_none": may_be_none}
 
 
 def rebuild_task(settings: dict[str, Any], inner: tokenizers.Tokenizer) -> Answer:
     """Rebuild the task from its window settings and a tokenizer that only has to split text into tokens."""
     tokenizer = Tokenizer(inner)
-    tokenizer.marks = tokenizer.marks._replace(begin=tuple(settings["before"]), end=settings["after"])
+    tokenizer.special = tokenizer.special._replace(begin=tuple(settings["before"]), end=settings["after"])
     config = AnswerConfig(**{name: settings[name] for name in WINDOWS})
     return Answer.of_vocabulary(config, tokenizer, may_be_none=settings["may_be_none"])
 

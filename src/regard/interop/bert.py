@@ -130,7 +130,7 @@ class BertFolder:
 
     @property
     def _has_mask(self) -> bool:
-        return self.tokenizer.marks.mask is not None
+        return self.tokenizer.special.mask is not None
 
 
 def correspondence(config: BertConfig) -> Iterator[tuple[str, str]]:
@@ -157,7 +157,7 @@ def read(folder: Path) -> BertFolder:
         tensors[name] = tensors[name][: len(tokenizer)].clone()
     n_labels = len(tensors["output.bias"]) if "output.bias" in tensors else 0
     labels = labels_of(folder / "config.json", content, n_labels)
-    max_length = _max_length(folder, config.max_positions - 2, len(tokenizer.framed(())))
+    max_length = _max_length(folder, config.max_positions - 2, len(tokenizer.with_special_tokens(())))
     return BertFolder(config, tokenizer, tensors, labels, content, n_rows, max_length)
 
 
@@ -177,7 +177,7 @@ def _max_length(folder: Path, limit: int, n_special: int) -> int:
 def _tokenizer(folder: Path) -> Tokenizer:
     """Read a BERT's own tokenizer, or one of ours that regard exported with its model."""
     try:
-        return Tokenizer.of_bert(folder)
+        return Tokenizer.from_bert(folder)
     except CheckpointError as first:
         with suppress(CheckpointError):
             return read_tokenizer(folder / FILE)

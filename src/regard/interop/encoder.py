@@ -137,7 +137,7 @@ def _from_encoder_folder(folder: Path, content: dict[str, Any]) -> PretrainedEnc
         where = ".".join(map(str, fault["loc"]))
         raise CheckpointError(f"{path}: damaged ({where}: {fault['msg']})") from error
     config, tokenizer = saved.encoder, Tokenizer.load(folder / "tokenizer.json")
-    n_positions, needed = max_positions(config), saved.max_length + len(tokenizer.framed(()))
+    n_positions, needed = max_positions(config), saved.max_length + len(tokenizer.with_special_tokens(()))
     if n_positions is not None and n_positions < needed:
         raise CheckpointError(
             f"{path}: damaged, its encoder has {n_positions} positions, but texts may have {needed} tokens"

@@ -104,14 +104,14 @@ def read(folder: Path) -> GPT2Folder:
     content = read_json(path)
     config = _config(path, content)
     tokenizer = _tokenizer(folder)
-    n_rows, end = content.get("vocab_size"), content.get("eos_token_id", tokenizer.marks.end)
+    n_rows, end = content.get("vocab_size"), content.get("eos_token_id", tokenizer.special.end)
     if not isinstance(n_rows, int) or n_rows < len(tokenizer):
         raise CheckpointError(
             f"{folder}: the vocabulary has {len(tokenizer)} tokens, config.json says vocab_size {n_rows!r}"
         )
-    if any(token != tokenizer.marks.end and token in range(len(tokenizer)) for token in _as_list(end)):
+    if any(token != tokenizer.special.end and token in range(len(tokenizer)) for token in _as_list(end)):
         raise CheckpointError(
-            f"{path}: eos_token_id is {end}, but EOS of this vocabulary is {tokenizer.marks.end}"
+            f"{path}: eos_token_id is {end}, but EOS of this vocabulary is {tokenizer.special.end}"
         )
     tensors = _tensors(folder / WEIGHTS, config, len(tokenizer), n_rows)
     return GPT2Folder(config, tokenizer, tensors, content, n_rows)
@@ -125,7 +125,7 @@ def _as_list(end: Any) -> list[Any]:
 def _tokenizer(folder: Path) -> Tokenizer:
     """Read a GPT-2's own tokenizer, or one of ours that regard exported with its model."""
     try:
-        return Tokenizer.of_gpt2(folder)
+        return Tokenizer.from_gpt2(folder)
     except CheckpointError as first:
         with suppress(CheckpointError):
             return read_tokenizer(folder / FILE)

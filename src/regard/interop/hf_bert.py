@@ -104,13 +104,13 @@ def _config(encoder: BertConfig, tokenizer: Tokenizer) -> dict[str, Any]:
 def _tokenizer_config(tokenizer: Tokenizer, encoder: BertConfig, max_length: int) -> dict[str, Any]:
     """Content of tokenizer_config.json; text that spells a special token stays text."""
     segments = ["token_type_ids"] if encoder.n_segments > 1 else []
-    mask = {} if tokenizer.marks.mask is None else {"mask_token": MASK}
+    mask = {} if tokenizer.special.mask is None else {"mask_token": MASK}
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **{name: token for name, (token, _) in _special_tokens(tokenizer).items()},
         **mask,
         "model_input_names": ["input_ids", *segments, "attention_mask"],
-        "model_max_length": max_length + len(tokenizer.framed(())),
+        "model_max_length": max_length + len(tokenizer.with_special_tokens(())),
         "padding_side": "right",
         "truncation_side": "right",
         "clean_up_tokenization_spaces": False,
@@ -120,7 +120,7 @@ def _tokenizer_config(tokenizer: Tokenizer, encoder: BertConfig, max_length: int
 
 def _special_tokens(tokenizer: Tokenizer) -> dict[str, tuple[str, int]]:
     """Special tokens and their ids, by transformers' names."""
-    is_bert = bool(tokenizer.marks.begin)
+    is_bert = bool(tokenizer.special.begin)
     ids = {token: number for number, token in enumerate(tokenizer.names)}
     names, tokens = (BERT_SPECIALS, NEEDED) if is_bert else (OUR_SPECIALS, SPECIALS)
     return {name: (token, ids[token]) for name, token in zip(names, tokens, strict=True)}

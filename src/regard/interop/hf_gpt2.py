@@ -52,13 +52,13 @@ def _with_prefix(name: str) -> str:
 def _ids(tokenizer: Tokenizer) -> dict[str, int]:
     """Ids of the special tokens by transformers' names; EOS serves as BOS, as a text follows another."""
     ids = {token: number for number, token in enumerate(tokenizer.names)}
-    end = tokenizer.marks.end
+    end = tokenizer.special.end
     pad = ids[_special_tokens(tokenizer)["pad_token"]]
     return {"bos_token_id": end, "eos_token_id": end, "pad_token_id": pad}
 
 
 def _special_tokens(tokenizer: Tokenizer) -> dict[str, str]:
-    end = tokenizer.names[tokenizer.marks.end]
+    end = tokenizer.names[tokenizer.special.end]
     if end == SPECIALS[EOS]:
         return dict(zip(OUR_SPECIALS, SPECIALS, strict=True)) | {"bos_token": end}
     return dict.fromkeys(OUR_SPECIALS, end)
@@ -87,7 +87,7 @@ def _config(task: LanguageModel, config: GPTConfig) -> dict[str, Any]:
 def _generation(task: LanguageModel) -> dict[str, Any]:
     """Content of generation_config.json; on both sides, lengths do not count the prompt."""
     decode = task.config.decode
-    suppressed = list(task.tokenizer.marks.unwritten)
+    suppressed = list(task.tokenizer.special.not_generated)
     return {
         **_ids(task.tokenizer),
         **for_generate(decode, prompted=True),

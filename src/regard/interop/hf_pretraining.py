@@ -72,7 +72,7 @@ def our_engine(task: Pretrain, model: nn.Module) -> MaskedWordEngine:
 
     def log_probs(texts: Sequence[str]) -> Tensor:
         truncated = (ids[: task.config.max_length] for ids in task.tokenizer.ids(texts))
-        framed = [np.array(task.tokenizer.framed(ids)) for ids in truncated]
+        framed = [np.array(task.tokenizer.with_special_tokens(ids)) for ids in truncated]
         for ids in framed:
             ids[len(ids) // 2] = task.input.blank
         ids_BT, lengths_B = padded(framed), torch.tensor([len(ids) for ids in framed])

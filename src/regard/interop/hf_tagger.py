@@ -12,7 +12,7 @@ from regard.interop.parity import Floats, Ints
 from regard.interop.tag_parity import ExportedTagEngine, exported_windows
 from regard.models import Tagger, TaggerConfig
 from regard.tasks import Tag
-from regard.text.tokenizer import Marks
+from regard.text.tokenizer import SpecialTokens
 
 TAG_HEAD = {ours: theirs for ours, theirs in HEADS.items() if ours.startswith("output.")}
 
@@ -36,7 +36,7 @@ def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
     """Load the folder with transformers, including its tokenizer."""
     name, model, tokenizer = load_folder(folder, "TokenClassification")
     *before, after = tokenizer("")["input_ids"]
-    marks = Marks(tuple(before), after, tokenizer.unk_token_id, frozenset())
+    special = SpecialTokens(tuple(before), after, tokenizer.unk_token_id, frozenset())
 
     def word_ids(words: list[str]) -> list[list[int]]:
         ids: list[list[int]] = tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
@@ -50,7 +50,7 @@ def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
         return scores_RTC
 
     tags = [model.config.id2label[number] for number in range(model.config.num_labels)]
-    windows = exported_windows(tokenizer.backend_tokenizer, marks, model.config.regard_task["max_length"])
+    windows = exported_windows(tokenizer.backend_tokenizer, special, model.config.regard_task["max_length"])
     return ExportedTagEngine(name, tags, None, windows, task.words, word_ids, read)
 
 

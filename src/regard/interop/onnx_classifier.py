@@ -21,7 +21,7 @@ from regard.interop.parity import Floats
 from regard.interop.tokens import open_tokenizers, write_tokenizer
 from regard.runs.store import write_json
 from regard.tasks import Classify, ClassifyPair, Multilabel, Relation
-from regard.text.marked import MARKS, read_marked
+from regard.text.entity_marks import MARKS, read_marked
 from regard.text.tokenizer import Tokenizer
 
 LABELS = "labels.json"
@@ -42,10 +42,10 @@ def _settings(task: Classify | Multilabel) -> dict[str, Any]:
     if isinstance(task, Multilabel):
         return {"threshold": task.config.threshold, "separator": task.config.separator}
     if isinstance(task, Relation):
-        marks, first = task.tokenizer.marks, task.input.width["vocab"] - len(MARKS)
+        special, first = task.tokenizer.special, task.input.width["vocab"] - len(MARKS)
         return {
-            "before": list(marks.begin),
-            "after": marks.end,
+            "before": list(special.begin),
+            "after": special.end,
             "marks": {mark: first + number for number, mark in enumerate(MARKS)},
             "most": task.config.max_length,
         }

@@ -19,7 +19,7 @@ from regard.layers.inputs import Inputs
 from regard.models import Tagger
 from regard.runs.store import write_json
 from regard.tasks import Tag
-from regard.text.tokenizer import Marks
+from regard.text.tokenizer import SpecialTokens
 
 TAGS = "tags.json"
 
@@ -39,13 +39,13 @@ class _Scores(nn.Module):
 def write(task: Tag, model: Tagger, folder: Path) -> None:
     write_reader(folder, TokenReader(exportable(_Scores(model))), ["scores"])
     write_tokenizer(task.tokenizer, folder, None)
-    marks = task.tokenizer.marks
+    special = task.tokenizer.special
     settings = {
         "tags": list(task.labels),
         "split": task.words.split,
-        "before": list(marks.begin),
-        "after": marks.end,
-        "unknown": marks.unknown,
+        "before": list(special.begin),
+        "after": special.end,
+        "unknown": special.unknown,
         "most": task.config.max_length,
         "crf": _crf(model),
     }
@@ -72,8 +72,8 @@ def load_engine(task: Tag, folder: Path) -> ExportedTagEngine:
     def read(tokens_RT: Ints, lengths_R: Ints) -> Floats:
         return reader(tokens_RT, lengths_R)[0]
 
-    marks = Marks(tuple(settings["before"]), settings["after"], settings["unknown"], frozenset())
-    windows, crf = exported_windows(tokenizer, marks, settings["most"]), CRFScores.of(settings["crf"])
+    special = SpecialTokens(tuple(settings["before"]), settings["after"], settings["unknown"], frozenset())
+    windows, crf = exported_windows(tokenizer, special, settings["most"]), CRFScores.of(settings["crf"])
     return ExportedTagEngine(reader.name, settings["tags"], crf, windows, task.words, word_ids, read)
 
 

@@ -22,7 +22,7 @@ from regard.interop.parity import Answer, Floats, Ints, log_softmax
 from regard.models import Tagger
 from regard.tasks import Tag
 from regard.tasks.tag import TagBatch
-from regard.text.tokenizer import Marks, Tokenizer
+from regard.text.tokenizer import SpecialTokens, Tokenizer
 
 
 class CRFScores(NamedTuple):
@@ -138,14 +138,14 @@ class ExportedTagEngine:
     def _sentence(self, text: str) -> Arrays:
         tokenizer = self.windows.fields[0].tokenizer
         words = self.words.parse(text, "input").words
-        tokens = coded_words([ids or [tokenizer.marks.unknown] for ids in self.word_ids(words)])
+        tokens = coded_words([ids or [tokenizer.special.unknown] for ids in self.word_ids(words)])
         return self.windows.assemble([tokens]).arrays
 
 
-def exported_windows(inner: tokenizers.Tokenizer, marks: Marks, max_tokens: int) -> WordWindows:
+def exported_windows(inner: tokenizers.Tokenizer, special: SpecialTokens, max_tokens: int) -> WordWindows:
     """Rebuild the windows of an exported folder; its tokenizer needs no special tokens of its own."""
     tokenizer = Tokenizer(inner)
-    tokenizer.marks = marks
+    tokenizer.special = special
     return Words(learnt=tokenizer).alone(max_tokens)
 
 

@@ -11,8 +11,8 @@ import tokenizers
 
 from regard.errors import CheckpointError
 from regard.tasks.seq2seq import Seq2Seq
-from regard.text.foreign import read_object
 from regard.text.tokenizer import EOS, Tokenizer
+from regard.text.tokenizer_files import read_object
 from regard.text.vocabulary import SPECIALS
 
 FILE = "tokenizer.json"
@@ -28,10 +28,10 @@ def write_tokenizers(task: Seq2Seq[Any], folder: Path) -> None:
 
 def write_tokenizer(tokenizer: Tokenizer, folder: Path, max_tokens: int | None) -> None:
     """Write tokenizer.json, truncating to `max_tokens`; a pair of texts counts the separator between them."""
-    has_template = bool(tokenizer.marks.begin)  # a BERT's adds its special tokens itself
+    has_template = bool(tokenizer.special.begin)  # a BERT's adds its special tokens itself
     changed: dict[str, Any] = {} if has_template else {"post_processor": _WITH_EOS}
     if max_tokens is not None:
-        limit = max_tokens + len(tokenizer.framed(()))
+        limit = max_tokens + len(tokenizer.with_special_tokens(()))
         truncation = {"direction": "Right", "max_length": limit, "strategy": "LongestFirst", "stride": 0}
         changed["truncation"] = truncation
     _write_with(changed, tokenizer, folder / FILE)
@@ -39,14 +39,14 @@ def write_tokenizer(tokenizer: Tokenizer, folder: Path, max_tokens: int | None) 
 
 def write_prompt_tokenizer(tokenizer: Tokenizer, folder: Path, *, starts_documents: bool) -> None:
     """Write a tokenizer.json for prompts: no EOS after them, and one before if they start a document."""
-    end = tokenizer.names[tokenizer.marks.end]
+    end = tokenizer.names[tokenizer.special.end]
     before = [{"SpecialToken": {"id": end, "type_id": 0}}] if starts_documents else []
     first, second = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
     template = {
         "type": "TemplateProcessing",
         "single": [*before, first],
         "pair": [*before, first, *before, second],
-        "special_tokens": {end: {"id": end, "ids": [tokenizer.marks.end], "tokens": [end]}},
+        "special_tokens": {end: {"id": end, "ids": [tokenizer.special.end], "tokens": [end]}},
     }
     _write_with({"post_processor": template}, tokenizer, folder / FILE)
 
@@ -72,7 +72,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     if not _adds_only_specials(content.get("added_tokens")):
         raise CheckpointError(f"{path}: a tokenizer, but not one that regard exported")
     bare = content | dict.fromkeys(("post_processor", "truncation", "padding")) | {"added_tokens": []}
-    return Tokenizer.rebuilt(path, bare)
+    return Tokenizer.from_json(path, bare)
 
 
 def _adds_only_specials(added: Any) -> bool:

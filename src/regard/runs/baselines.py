@@ -23,7 +23,7 @@ from regard.recipe import Recipe
 from regard.runs.corpus import Corpus
 from regard.tasks import AnyTask
 from regard.tasks.task import Tally
-from regard.text.plain import finite
+from regard.text.sanitize import finite
 
 MOST_READ = 5_000_000
 """Training rows that are looked at when a model is already trained."""

@@ -25,7 +25,7 @@ from regard.models import ModelConfig, Widths
 from regard.models.meta import build_meta, max_tokens
 from regard.tasks import TASKS, AnyTask, TaskConfig
 from regard.tasks.task import typed
-from regard.text.plain import finite
+from regard.text.sanitize import finite
 from regard.training.checkpoint import load_weights
 
 FORMAT_VERSION = 1

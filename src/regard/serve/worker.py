@@ -17,7 +17,7 @@ import regard
 from regard.errors import RegardError
 from regard.files.row import Asked
 from regard.serve.framing import Message, pack, read
-from regard.text.plain import finite
+from regard.text.sanitize import finite
 
 IN_ONE_BLOCK = "language_model"
 """The task whose text and answer share max_length, and whose scores are there a slice at a time."""

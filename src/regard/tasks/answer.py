@@ -377,7 +377,7 @@ class Answer(Task):
     def _near(self, window: Example) -> list[int]:
         """Places of the question and of the context around the answer, so many as can be measured."""
         second, length = (int(window.arrays[name][0]) for name in ("second", "lengths"))
-        asked = list(range(len(self.tokenizer.marks.begin), second - BETWEEN))
+        asked = list(range(len(self.tokenizer.special.begin), second - BETWEEN))
         places = range(second, length - 1)
         room = MOST_NEAR - len(asked)
         middle = int(window.arrays["ends"].sum()) // 2 - second

@@ -105,7 +105,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
     def fit(cls, config: DialogueConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         """Each turn counts once, though it stands in many contexts."""
         if tokenizer is not None:
-            if tokenizer.marks != OWN:
+            if tokenizer.special != OWN:
                 raise RecipeError(
                     "model.init_from: a dialogue needs a vocabulary with the marks of regard's own; begin "
                     "with a language model that was trained here, or without init_from"

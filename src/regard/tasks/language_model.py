@@ -45,8 +45,8 @@ from regard.tasks.task import Axes, Fields, Loss, Part, TaskSettings, layer_of, 
 from regard.tasks.task_data import TaskData
 from regard.tasks.writer import Writer
 from regard.tasks.writing import Writing
+from regard.text.pretokenize import Space
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-from regard.text.writing import Space
 
 ENOUGH_PARTS = 100_000
 """Of texts, a few thousand characters each, that a vocabulary is learnt from at most."""
@@ -287,10 +287,10 @@ class LanguageModel(Writing):
         """How many characters each token begins, and whether it is unknown; end marks begin none."""
         spelt = [spelling.encode("utf-8", "surrogateescape") for spelling in self.tokenizer.spellings]
         counts = [sum(byte not in CONTINUATION_BYTES for byte in token) for token in spelt]
-        marks = self.tokenizer.marks
+        special = self.tokenizer.special
         spelt_V2 = np.array([(n_characters, 0) for n_characters in counts])
-        if marks.unknown not in marks.unspoken:
-            spelt_V2[marks.unknown] = 1
+        if special.unknown not in special.skipped:
+            spelt_V2[special.unknown] = 1
         return spelt_V2
 
     def samples(
@@ -384,7 +384,7 @@ class LanguageModel(Writing):
 
     def axes(self, example: Example, prediction: Continuation) -> Axes:
         prompt, answer = self._forced(example, prediction)
-        labels = self.tokenizer.pieces([*prompt, *answer])
+        labels = self.tokenizer.tokens([*prompt, *answer])
         by_name = {
             "context": ended("the text so far", tuple(labels[:-1])),
             "next": Axis("what comes next", tuple(labels[len(prompt) :])),

@@ -232,7 +232,7 @@ class Pretrain(Task):
     def fit(cls, config: PretrainConfig, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         texts = () if tokenizer else sampled((row.cells["text"] for row in rows), ENOUGH_PARTS)
         text = config.given["text"].fit(texts, tokenizer)
-        if text.tokenizer.marks.mask is None:
+        if text.tokenizer.special.mask is None:
             raise RecipeError(
                 f"model.init_from: its vocabulary has no {MASK} to hide words behind; begin with a BERT that "
                 "has one, or without init_from"
@@ -262,7 +262,7 @@ class Pretrain(Task):
     @classmethod
     def load(cls, config: PretrainConfig, folder: Path) -> Self:
         text = config.given["text"].load(folder)
-        if text.tokenizer.marks.mask is None:
+        if text.tokenizer.special.mask is None:
             path = folder / "tokenizer.json"
             raise CheckpointError(f"{path}: the vocabulary lacks {MASK}, which this model needs")
         return cls(config, text)
@@ -361,7 +361,7 @@ class Pretrain(Task):
         return "".join(f" {MASK}" if i == self.input.blank else spelt[i] for i in ids.tolist()).strip()
 
     def _named(self, ids: Ints | Tensor) -> str:
-        return " ".join(self.tokenizer.pieces(ids.tolist()))
+        return " ".join(self.tokenizer.tokens(ids.tolist()))
 
     def predict(self, model: nn.Module, batch: MaskedBatch) -> Iterator[tuple[int, Filled]]:
         with torch.inference_mode():
@@ -376,7 +376,7 @@ class Pretrain(Task):
     @cached_property
     def _never(self) -> list[int]:
         """The marks, which are no words."""
-        return sorted({*self.tokenizer.marks.unspoken, self.tokenizer.marks.unknown})
+        return sorted({*self.tokenizer.special.skipped, self.tokenizer.special.unknown})
 
     def _filled(self, row: Row, ids: list[list[int]], likely: list[list[float]]) -> Filled:
         """The filled text, in which a token that continues a word stands without the space before it."""

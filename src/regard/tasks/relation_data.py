@@ -21,7 +21,7 @@ from regard.init.settings import Pace, Setting, bordered_tokenizer, encoder, wit
 from regard.tasks.prediction import Answer
 from regard.tasks.tag import Span
 from regard.tasks.task_data import TaskData
-from regard.text.marked import MARKS, has_marks, read_marked
+from regard.text.entity_marks import MARKS, has_marks, read_marked
 
 NO_RELATION = (
     "Other",

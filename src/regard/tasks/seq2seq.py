@@ -347,7 +347,7 @@ class Seq2Seq(Writing, Generic[Co]):
     def axes(self, example: Example, prediction: Written) -> Axes:
         given, wanted = self.roles
         source = self.input.axis([self.value(example.row)], Coded(example.arrays, example.notes))
-        target = tuple(self.target.tokenizer.pieces(prediction.ids))
+        target = tuple(self.target.tokenizer.tokens(prediction.ids))
         by_name = {
             "source": replace(source, name=given),
             "target": Axis(wanted, (*target, "</s>")),

@@ -178,12 +178,12 @@ def _variety(
 ) -> list[Finding]:
     if len(known) < 2:
         return [Finding("error", "one-tag", "train: a tagger needs at least two different tags")]
-    if odd := tags.strangers(counts):
+    if odd := tags.mixed_schemes(counts):
         names = ", ".join(map(quoted, odd[:FEW]))
         schemes = ", ".join(tags.SCHEMES)
         said = f"train: none of {schemes} has all of these tags, because of {names}; so they mark no spans"
         return [Finding("warning", "scheme", f"{said}, and every word is scored by itself", len(odd))]
-    if scheme is None and (inside := tags.unbegun(counts)):
+    if scheme is None and (inside := tags.never_begun(counts)):
         names = ", ".join(map(quoted, inside[:FEW]))
         said = (
             f"train: no tag begins a span (B-…), so {names} mark none, and every word is scored by itself; "

@@ -27,7 +27,7 @@ from regard.errors import RecipeError
 from regard.text.tokenizer import BOS, OWN, Tokenizer
 
 Texts = tuple[str, ...]
-NEVER_WRITTEN = OWN.unwritten
+NEVER_WRITTEN = OWN.not_generated
 """Ids of our own vocabularies that no answer has."""
 
 
@@ -148,9 +148,9 @@ class Writer:
         if hit := _first_in(decode.prefix, decode.must_not):
             raise RecipeError(f"decode.prefix: contains {hit!r}, which must_not excludes")
         return Rules(
-            self.tokenizer.marks.end,
+            self.tokenizer.special.end,
             limits,
-            forbidden=self.tokenizer.marks.unwritten,
+            forbidden=self.tokenizer.special.not_generated,
             min_length=decode.min_length,
             prefixes=[prefix] * len(limits) if prefix else (),
             no_repeat=decode.no_repeat,
@@ -164,8 +164,8 @@ class Writer:
         known, excluded = self._excluded
         if phrases != known:
             writable = [phrase for phrase in phrases if self._can_write(phrase)]
-            spelt = [self.tokenizer.spelt(phrase) for phrase in writable]
-            excluded = Phrases(spelt, self.tokenizer.spellings, self.tokenizer.marks.end) if spelt else None
+            spelt = [self.tokenizer.surface(phrase) for phrase in writable]
+            excluded = Phrases(spelt, self.tokenizer.spellings, self.tokenizer.special.end) if spelt else None
             self._excluded = phrases, excluded
         return excluded
 
@@ -189,21 +189,21 @@ class Writer:
             )
         known, required = self._required
         if phrases != known:
-            spelt = [self.tokenizer.spelt(phrase) for phrase in phrases]
-            vocabulary = self.tokenizer.spellings, self.tokenizer.marks.end, self.tokenizer.decode
+            spelt = [self.tokenizer.surface(phrase) for phrase in phrases]
+            vocabulary = self.tokenizer.spellings, self.tokenizer.special.end, self.tokenizer.decode
             required = Required(spelt, ids, *vocabulary) if phrases else None
             self._required = phrases, required
         return required
 
     def _can_write(self, phrase: str) -> bool:
-        return self.tokenizer.marks.unknown not in self.tokenizer.encode(phrase).ids
+        return self.tokenizer.special.unknown not in self.tokenizer.encode(phrase).ids
 
     def _within(self, phrase: str) -> list[int]:
         """The usual tokens of a phrase in the middle of a text, where a space stands before a word."""
         ids = self.tokenizer.encode(phrase).ids
-        if not is_word_character(self.tokenizer.spelt(phrase)[0]):
+        if not is_word_character(self.tokenizer.surface(phrase)[0]):
             return ids
-        if self.tokenizer.spelt(f" {phrase}").startswith(" "):
+        if self.tokenizer.surface(f" {phrase}").startswith(" "):
             return self.tokenizer.encode(f" {phrase}").ids
         return [self.tokenizer.spellings.index(" "), *ids]
 

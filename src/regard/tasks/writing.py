@@ -71,7 +71,7 @@ class Writing(Task):
         """The search for the answer of a batch of one."""
         if self.decode.sample or self.decode.beam == 1:
             raise RecipeError("decode.beam: only a search with a beam of at least 2 has a tree; give beam=4")
-        tree = Tree(self.writer.tokenizer.marks.end, self.decode.length_penalty)
+        tree = Tree(self.writer.tokenizer.special.end, self.decode.length_penalty)
         for step in self.search(model, batch, self.decode):
             tree.grow(step)
         return tree

@@ -1,1 +1,1 @@
-"""What only text needs: tokenizers and their vocabularies, Unicode, tag schemes, safe printing."""
+"""Text: tokenizers and their vocabularies, Unicode, tag schemes, safe printing."""

@@ -1,4 +1,4 @@
-"""Raw text: the entities that a tagger found in it, two by two as a relater is asked about them."""
+"""The entities that a tagger found in a text, paired for a relation classifier."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from itertools import combinations
 from typing import Any
 
 from regard.errors import DataError
-from regard.text.marked import has_marks, mark
+from regard.text.entity_marks import has_marks, mark
 from regard.text.unicode import is_blank
 
 MOST_ENTITIES = 16
-"""Of a text: as pairs that is 120 questions, or 240 both ways."""
+"""Entities of one text that are paired at most: 120 pairs, or 240 both ways."""
 
 Span = Mapping[str, Any]
-"""As a tagger answers: text, kind, start, end."""
+"""A span as a tagger answers it: text, kind, start, end."""
 
 
 @dataclass(frozen=True)
@@ -24,28 +24,28 @@ class Pair:
 
     @property
     def question(self) -> str:
-        """The text with both marked."""
+        """The text with both entities marked."""
         first, second = ((span["start"], span["end"]) for span in (self.e1, self.e2))
         return mark(self.text, first, second)
 
 
 @dataclass(frozen=True)
 class Related:
-    """What stands in a text: entities, and relations between them."""
+    """The entities of a text, and the relations between them."""
 
     input: str
     entities: tuple[Span, ...]
     """text, kind, start and end of each."""
     relations: tuple[dict[str, Any], ...]
-    """text (the relation), probability, e1 and e2 of each; without those that are none."""
+    """text (the relation), probability, e1 and e2 of each; pairs without a relation are left out."""
     cut: bool
-    """The text was too long for some pair; what is far from it was not read."""
+    """True if the text was too long for some pair, so that words far from it were not read."""
 
     @property
     def text(self) -> str:
         """`smoking | Cause-Effect(e1,e2) | cancer`, one after another."""
-        told = (f"{one['e1']['text']} | {one['text']} | {one['e2']['text']}" for one in self.relations)
-        return "; ".join(told)
+        triples = (f"{r['e1']['text']} | {r['text']} | {r['e2']['text']}" for r in self.relations)
+        return "; ".join(triples)
 
     def to_json(self) -> dict[str, Any]:
         answer = {"text": self.text, "entities": [*self.entities], "relations": [*self.relations]}
@@ -53,30 +53,33 @@ class Related:
 
 
 def pairs(text: str, entities: Sequence[Span], where: str, *, both_ways: bool) -> list[Pair]:
-    """The earlier of two is the first entity; both ways, it is the second as well."""
+    """Pair all entities, the earlier one first; both ways, each pair also the other way round."""
     if has_marks(text):
-        raise DataError(f"{where}: has marks of entities already; ask about it without a tagger")
+        raise DataError(f"{where}: already has entity marks; leave out the tagger")
     if len(entities) > MOST_ENTITIES:
         raise DataError(
-            f"{where}: has {len(entities)} entities and {MOST_ENTITIES} at most are paired; give it sentence "
-            "by sentence"
+            f"{where}: has {len(entities)} entities, but at most "
+            f"{MOST_ENTITIES} can be paired; split it into "
+            "sentences"
         )
-    seen = [entity for entity in entities if not is_blank(entity["text"])]
-    found = [Pair(text, *two) for two in combinations(seen, 2)]
-    return [one for pair in found for one in (pair, Pair(text, pair.e2, pair.e1))] if both_ways else found
+    visible = [entity for entity in entities if not is_blank(entity["text"])]
+    forward = [Pair(text, *two) for two in combinations(visible, 2)]
+    if not both_ways:
+        return forward
+    return [each for pair in forward for each in (pair, Pair(text, pair.e2, pair.e1))]
 
 
 def related(
     text: str,
     entities: Sequence[Span],
-    asked: Sequence[Pair],
+    questions: Sequence[Pair],
     answers: Sequence[Mapping[str, Any]],
     none: str,
 ) -> Related:
-    """`answers` are a relater's, as JSON; what it calls `none` is not told."""
+    """Join the pairs with the JSON answers of a relation classifier, leaving out the label `none`."""
     relations = tuple(
         {"text": answer["text"], "probability": answer["probability"], "e1": pair.e1, "e2": pair.e2}
-        for pair, answer in zip(asked, answers, strict=True)
+        for pair, answer in zip(questions, answers, strict=True)
         if answer["text"] != none
     )
     return Related(text, tuple(entities), relations, any("input_cut" in answer for answer in answers))

@@ -1,8 +1,8 @@
-"""A text → its sentences: a line each, or by the marks that end them.
+"""Split a text into sentences: one a line, or at the punctuation that ends them.
 
-Marks are taken as they come: `.`, `!` and `?` end a sentence before a space or at the end of the text, `。`,
-`！` and `？` wherever they stand; closing quotes and brackets go with them. So "Dr. Who" is cut in two, which
-costs little where sentences are only read one after another. Long runs of marks take linear time.
+`.`, `!` and `?` end a sentence before a space or at the end of the text, `。`, `！` and `？` anywhere;
+closing quotes and brackets go with them. So "Dr. Who" is cut in two, which costs little where sentences are
+only read one after another. Long runs of punctuation take linear time.
 """
 
 import re
@@ -14,10 +14,10 @@ _END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]]*+(?=\s|\Z)|[。！？]++[\"'
 
 
 def sentences(text: str, by: Sentences) -> list[str]:
-    """In their order, without the white space around them; blank ones are none."""
+    """The sentences in order, stripped; blank ones are left out."""
     if by == "lines":
-        found = text.splitlines()
+        parts = text.splitlines()
     else:
         ends = [match.end() for match in _END.finditer(text)]
-        found = [text[begin:end] for begin, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    return [sentence for sentence in map(str.strip, found) if sentence]
+        parts = [text[begin:end] for begin, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    return [sentence for sentence in map(str.strip, parts) if sentence]

@@ -1,15 +1,15 @@
-"""Where words begin and end where vowels and accents are marks, which `\\w` takes for no letters."""
+"""Word borders in scripts whose vowels and accents are marks, which `\\w` does not count as letters."""
 
 import unicodedata
 
 MARK = "\u0300"
-"""What stands for every mark in the outline of a text: it belongs to the letter or sign before it."""
+"""Stands for every mark in the outline of a text; a mark belongs to the character before it."""
 JOINERS = "\u00ad\u200c\u200d\u2060"
-"""Invisible, but inside a word: the soft hyphen, and what keeps letters apart or together."""
+"""Invisible characters inside words: the soft hyphen, and joiners that keep letters apart or together."""
 
 
 class _Outline(dict[int, str]):
-    """What stands for marks and for what is invisible; there are a few thousand, noted when they are met."""
+    """Table for str.translate: marks and invisible characters, added as they are met (a few thousand)."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -25,10 +25,10 @@ _OUTLINE = _Outline()
 
 
 def outline(text: str) -> str:
-    """As long as the text: a MARK for every mark, a space for what can be seen by nobody."""
+    """A text of the same length with MARK for every mark and a space for every invisible character."""
     return text if text.isascii() and text.isprintable() else text.translate(_OUTLINE)
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of it can be seen: spaces, joiners and the like, marks without a letter."""
+    """True if a text has no visible character: only spaces, joiners, marks without a letter."""
     return all(character.isspace() or character in (MARK, *JOINERS) for character in outline(text))

@@ -1,9 +1,10 @@
-"""Learn the pieces of a unigram language model (Kudo 2018) from counted words.
+"""Learn the tokens of a unigram language model (Kudo 2018) from counted words.
 
-Why not the trainer of the `tokenizers` library: it counts each distinct word once when it proposes pieces,
-so that frequent ones are lost (1.38 pieces a word on Multi30k; here 1.08), and it gives the pieces other ids
-on every run. Here all words of one length go through forward-backward together, as arrays. Two things are
-simpler than in SentencePiece: exp(digamma(c)) is taken as c - 1/2, and expected counts weigh the loss.
+The trainer of the `tokenizers` library is not used: it counts each distinct word once when it proposes
+tokens, so that frequent ones are lost (1.38 tokens a word on Multi30k; here 1.08), and it gives the tokens
+other ids on every run. Here all words of one length go through forward-backward together, as arrays. Two
+things are simpler than in SentencePiece: exp(digamma(c)) is approximated by c - 1/2, and expected counts
+weigh the loss.
 """
 
 from collections import Counter, defaultdict
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_PIECE = 16
+MAX_TOKEN = 16
 MAX_SPANS = 5_000_000  # over the most frequent words: bounds time and memory
 SPANS_AT_ONCE = 500_000
 SHRINK = 0.75
@@ -24,13 +25,15 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """Words of one length n: spans[word, start, length - 1] is a piece or the last, impossible one."""
+    """Words of one length n: spans[word, start, length - 1] is a token id; the last id is for impossible
+    spans.
+    """
 
     spans: Ints
     counts: Floats
 
     def expected(self, scores: Floats) -> Floats:
-        """How often each piece is used, in expectation over all ways to cut every word."""
+        """Expected count of each token, over all ways to cut every word."""
         edges = scores[self.spans]
         n_words, n, widest = edges.shape
         ahead = np.zeros((n_words, n + 1))
@@ -48,34 +51,34 @@ class Lattice:
         return np.bincount(self.spans.ravel(), weights.ravel(), minlength=len(scores)).astype(np.float64)
 
 
-def learn_pieces(words: Mapping[str, int], size: int, min_frequency: int) -> list[tuple[str, float]]:
-    """At most `size` pieces with log probabilities, the likeliest first; all characters are among them."""
+def learn_tokens(words: Mapping[str, int], size: int, min_frequency: int) -> list[tuple[str, float]]:
+    """At most `size` tokens with log probabilities, the most probable first; every character is kept."""
     words = dict(_most_frequent(words))
     counts = _count_substrings(words, min_frequency)
-    pieces = sorted(counts, key=lambda piece: (-counts[piece], len(piece), piece))
-    ids = {piece: i for i, piece in enumerate(pieces)}
+    tokens = sorted(counts, key=lambda token: (-counts[token], len(token), token))
+    ids = {token: i for i, token in enumerate(tokens)}
     lattices = list(_lattices(words, ids))
-    splits = list(_splits(pieces, ids))
-    is_character = np.array([len(piece) == 1 for piece in pieces] + [False])
-    alive = np.append(np.ones(len(pieces), dtype=bool), False)
-    scores = _log_share(np.array([counts[piece] for piece in pieces] + [0.0]), alive)
+    splits = list(_splits(tokens, ids))
+    is_character = np.array([len(token) == 1 for token in tokens] + [False])
+    alive = np.append(np.ones(len(tokens), dtype=bool), False)
+    scores = _log_share(np.array([counts[token] for token in tokens] + [0.0]), alive)
     size = max(size, int(is_character.sum()))
     while True:
         for _ in range(2):
-            used = sum((lattice.expected(scores) for lattice in lattices), np.zeros(len(scores)))
-            used = np.where(is_character, np.maximum(used - 0.5, 0.1), used - 0.5)
-            alive &= used > 0
-            scores = _log_share(used, alive)
+            usage = sum((lattice.expected(scores) for lattice in lattices), np.zeros(len(scores)))
+            usage = np.where(is_character, np.maximum(usage - 0.5, 0.1), usage - 0.5)
+            alive &= usage > 0
+            scores = _log_share(usage, alive)
         candidates = np.flatnonzero(alive)
         if len(candidates) <= size:
             break
-        loss = (used * (scores - _best_split(scores, splits)))[candidates]
+        loss = (usage * (scores - _best_split(scores, splits)))[candidates]
         loss[is_character[candidates]] = np.inf
         n_kept = max(size, int(SHRINK * len(candidates)))
         alive[candidates[np.argsort(-loss, kind="stable")[n_kept:]]] = False
-        scores = _log_share(used, alive)
-    best = sorted((i for i in range(len(pieces)) if alive[i]), key=lambda i: (-scores[i], i))
-    return [(pieces[i], float(scores[i])) for i in best]
+        scores = _log_share(usage, alive)
+    best = sorted((i for i in range(len(tokens)) if alive[i]), key=lambda i: (-scores[i], i))
+    return [(tokens[i], float(scores[i])) for i in best]
 
 
 def _log_sum(terms: list[Floats]) -> Floats:
@@ -85,16 +88,16 @@ def _log_sum(terms: list[Floats]) -> Floats:
     return top
 
 
-def _log_share(used: Floats, alive: NDArray[np.bool_]) -> Floats:
+def _log_share(usage: Floats, alive: NDArray[np.bool_]) -> Floats:
     with np.errstate(divide="ignore"):
-        shares: Floats = np.log(np.where(alive, used, 0.0)) - np.log(used[alive].sum())
+        shares: Floats = np.log(np.where(alive, usage, 0.0)) - np.log(usage[alive].sum())
     return shares
 
 
 def _most_frequent(words: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     room = MAX_SPANS
     for word, count in sorted(words.items(), key=lambda item: (-item[1], item[0])):
-        room -= len(word) * min(len(word), MAX_PIECE)
+        room -= len(word) * min(len(word), MAX_TOKEN)
         if room < 0:
             return
         yield word, count
@@ -104,7 +107,7 @@ def _count_substrings(words: Mapping[str, int], min_frequency: int) -> Counter[s
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for start in range(len(word)):
-            for end in range(start + 1, min(start + MAX_PIECE, len(word)) + 1):
+            for end in range(start + 1, min(start + MAX_TOKEN, len(word)) + 1):
                 counts[word[start:end]] += count
     return Counter({s: n for s, n in counts.items() if n >= min_frequency or len(s) == 1})
 
@@ -115,7 +118,7 @@ def _lattices(words: Mapping[str, int], ids: Mapping[str, int]) -> Iterator[Latt
     for word in words:
         same_length[len(word)].append(word)
     for n, group in sorted(same_length.items()):
-        widest = min(n, MAX_PIECE)
+        widest = min(n, MAX_TOKEN)
         step = max(1, SPANS_AT_ONCE // (n * widest))
         for first in range(0, len(group), step):
             chunk = group[first : first + step]
@@ -129,19 +132,19 @@ def _lattices(words: Mapping[str, int], ids: Mapping[str, int]) -> Iterator[Latt
             yield Lattice(np.array(spans, dtype=np.int32).reshape(len(chunk), n, widest), counts)
 
 
-def _splits(pieces: list[str], ids: Mapping[str, int]) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """For each length, shortest first: the pieces, and the two halves of every way to cut them."""
-    for length in range(2, MAX_PIECE + 1):
-        group = [piece for piece in pieces if len(piece) == length]
+def _splits(tokens: list[str], ids: Mapping[str, int]) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield for each length, shortest first, the tokens and the two halves of every way to cut them."""
+    for length in range(2, MAX_TOKEN + 1):
+        group = [token for token in tokens if len(token) == length]
         if group:
             cuts = range(1, length)
-            left = np.array([[ids[piece[:cut]] for cut in cuts] for piece in group], dtype=np.int32)
-            right = np.array([[ids[piece[cut:]] for cut in cuts] for piece in group], dtype=np.int32)
-            yield np.array([ids[piece] for piece in group], dtype=np.int32), left, right
+            left = np.array([[ids[token[:cut]] for cut in cuts] for token in group], dtype=np.int32)
+            right = np.array([[ids[token[cut:]] for cut in cuts] for token in group], dtype=np.int32)
+            yield np.array([ids[token] for token in group], dtype=np.int32), left, right
 
 
 def _best_split(scores: Floats, splits: list[tuple[Ints, Ints, Ints]]) -> Floats:
-    """The score of the best way to spell each piece with shorter ones: what it would cost to lose it."""
+    """Score of the best way to spell each token with shorter ones: the cost of dropping it."""
     best, split = scores.copy(), np.zeros(len(scores))
     for whole, left, right in splits:
         split[whole] = (best[left] + best[right]).max(axis=1)

@@ -1,8 +1,9 @@
-"""Learn a vocabulary from the user's own text: the same texts always give the same pieces with the same ids.
+"""Learn a vocabulary from the user's own text: the same texts always give the same tokens with the same ids.
 
-The trainers of the `tokenizers` library are used where they keep that promise (`unigram.py` says where not).
-Special pieces are entries of the vocabulary and nothing more: they are never looked for in a text, so that no
-text can end its own sentence. Characters too rare to learn are spelt in bytes (bpe, unigram) or unknown.
+The trainers of the `tokenizers` library are used where they keep that promise (`unigram.py` says where they
+do not). Special tokens are entries of the vocabulary and nothing more: they are never looked for in a text,
+so that no text can end its own sentence. Characters too rare to learn are spelt in bytes (bpe, unigram) or
+unknown.
 """
 
 import json
@@ -18,8 +19,8 @@ from tokenizers import Tokenizer, models, trainers
 from regard.config import Config
 from regard.errors import DataError
 from regard.text import wordpiece
-from regard.text.unigram import learn_pieces
-from regard.text.writing import UNKNOWN, Kind, Space, around, is_segmented
+from regard.text.pretokenize import UNKNOWN, Kind, Space, is_segmented, with_pipeline
+from regard.text.unigram import learn_tokens
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", UNKNOWN, "<s>", "</s>")
@@ -32,26 +33,26 @@ MODELS: dict[Kind, Callable[..., models.Model]] = {
     "char": partial(models.WordLevel, unk_token=UNKNOWN),
     "word": partial(models.WordLevel, unk_token=UNKNOWN),
 }
-"""Which take pieces, with their ids or (unigram) their scores, and (bpe) what is merged."""
+"""Constructors from tokens with their ids or (unigram) scores, and (bpe) merges."""
 MAYBE_LONG = re.compile(rf"\S{{{wordpiece.LONGEST_WORD + 1}}}")
-"""Where a word may be too long for WordPiece."""
+"""Finds words that may be too long for WordPiece."""
 
 
 class TokenizerConfig(Config):
     kind: Kind = "bpe"
     vocab_size: int = Field(8000, ge=5, le=1_000_000)
-    """Upper bound for all pieces together, with the special ones and the 256 bytes of bpe and unigram."""
+    """Upper bound of all tokens, with the special ones and the 256 bytes of bpe and unigram."""
     lowercase: bool = False
     space: Space = Field(
         "one",
-        description="white space: made one space, or kept as it is, line ends too (bpe, unigram, char)",
+        description="white space: made one space, or kept with line ends (bpe, unigram, char)",
     )
     min_frequency: int = Field(2, ge=1)
-    """Characters, pieces and words seen less often are not learnt."""
+    """Smallest count of a character, token or word to be learnt."""
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """The pieces that need no learning; they have the first ids."""
+        """The tokens that need no learning; they have the first ids."""
         match self.kind:
             case "bpe" | "unigram":
                 return SPECIALS + BYTES
@@ -68,13 +69,13 @@ class TokenizerConfig(Config):
         if self.vocab_size < least:
             raise ValueError(
                 f"vocab_size ({self.vocab_size}) must be at least {least} for {self.kind}, "
-                f"which begins with {len(self.fixed)} fixed pieces"
+                f"which has {len(self.fixed)} fixed tokens"
             )
         return self
 
 
 def refuse_surrogates(texts: Sequence[str]) -> None:
-    """JSON may hold halves of characters ("\\ud800"), which no other text file can."""
+    """Refuse halves of surrogate pairs ("\\ud800"), which JSON can hold and no other text file."""
     for number, text in enumerate(texts, start=1):
         try:
             text.encode("utf-8")
@@ -89,7 +90,7 @@ def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
     texts = list(texts)
     refuse_surrogates(texts)
     style = partial(
-        around,
+        with_pipeline,
         kind=config.kind,
         lowercase=config.lowercase,
         segmented=is_segmented(texts),
@@ -107,29 +108,29 @@ def learn(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
         case "unigram":
             model = _learn_unigram(config, workshop, _without_rare(config, texts))
         case "wordpiece":
-            pieces = _learn_wordpiece(config, workshop, _without_rare(config, texts), SPECIALS, UNKNOWN)
-            model = MODELS["wordpiece"](pieces)
+            vocabulary = _learn_wordpiece(config, workshop, _without_rare(config, texts), SPECIALS, UNKNOWN)
+            model = MODELS["wordpiece"](vocabulary)
     return style(model)
 
 
-def learn_berts(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
-    """WordPiece as a BERT has it, with the paper's marks in the place of ours (decision 13)."""
-    marks = (*wordpiece.NEEDED, wordpiece.MASK)
+def learn_bert(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
+    """Learn a WordPiece vocabulary with the special tokens of a BERT in the place of ours (decision 13)."""
+    special = (*wordpiece.NEEDED, wordpiece.MASK)
     cleaning = wordpiece.CLEANING | {"lowercase": config.lowercase}
-    workshop = wordpiece.assembled({mark: place for place, mark in enumerate(marks)}, cleaning)
+    workshop = wordpiece.bert_tokenizer({name: id_ for id_, name in enumerate(special)}, cleaning)
     texts = list(texts)
     refuse_surrogates(texts)
     texts = [workshop.normalizer.normalize_str(text) for text in texts]
     if not any(map(str.strip, texts)):
         raise DataError("no text to learn a vocabulary from: every training text is empty")
-    pieces = _learn_wordpiece(config, workshop, _without_rare(config, texts), marks, wordpiece.UNKNOWN)
-    if len(pieces) == len(marks):
+    vocabulary = _learn_wordpiece(config, workshop, _without_rare(config, texts), special, wordpiece.UNKNOWN)
+    if len(vocabulary) == len(special):
         raise DataError(
-            "no piece can be learnt from the training texts with task.tokenizer.vocab_size = "
-            f"{config.vocab_size} and min_frequency = {config.min_frequency}; give more text, or a larger "
+            "no token can be learnt from the training texts with task.tokenizer.vocab_size = "
+            f"{config.vocab_size} and min_frequency = {config.min_frequency}; give more text, a larger "
             "vocab_size or a smaller min_frequency"
         )
-    return wordpiece.assembled(pieces, cleaning)
+    return wordpiece.bert_tokenizer(vocabulary, cleaning)
 
 
 def _learn_words(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
@@ -142,29 +143,32 @@ def _learn_words(config: TokenizerConfig, workshop: Tokenizer, texts: list[str])
 
 def _learn_bpe(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
     trainer = trainers.BpeTrainer(**_limits(config), special_tokens=list(config.fixed))
-    found = _train(workshop, trainer, texts)
-    merges = [(left, right) for left, right in found["merges"]]
-    return MODELS["bpe"](found["vocab"], merges)
+    learnt = _train(workshop, trainer, texts)
+    merges = [(left, right) for left, right in learnt["merges"]]
+    return MODELS["bpe"](learnt["vocab"], merges)
 
 
 def _learn_unigram(config: TokenizerConfig, workshop: Tokenizer, texts: list[str]) -> models.Model:
     room = config.vocab_size - len(config.fixed)
     words = _count_words(workshop, texts)
     words[" "] += 1  # so that a space is never spelt in bytes
-    pieces = learn_pieces(words, room, config.min_frequency)
-    return MODELS["unigram"]([*((name, 0.0) for name in config.fixed), *pieces])
+    tokens = learn_tokens(words, room, config.min_frequency)
+    return MODELS["unigram"]([*((name, 0.0) for name in config.fixed), *tokens])
 
 
 def _learn_wordpiece(
-    config: TokenizerConfig, workshop: Tokenizer, texts: list[str], marks: Sequence[str], unknown: str
+    config: TokenizerConfig, workshop: Tokenizer, texts: list[str], special: Sequence[str], unknown: str
 ) -> dict[str, int]:
-    """The trainer numbers its continuation characters in random order, so they are given to it beforehand."""
+    """Learn WordPiece tokens with their ids.
+
+    The trainer numbers continuation characters in random order, so it gets them as special tokens.
+    """
     texts = _without_long(workshop, texts)
     characters = {character for word in _count_words(workshop, texts) for character in word[1:]}
     continuations = [f"##{character}" for character in sorted(characters)]
     workshop.model = models.WordPiece(unk_token=unknown)
     trainer = trainers.WordPieceTrainer(
-        **_limits(config), special_tokens=[*marks, *continuations], limit_alphabet=config.vocab_size
+        **_limits(config), special_tokens=[*special, *continuations], limit_alphabet=config.vocab_size
     )
     vocabulary: dict[str, int] = _train(workshop, trainer, texts)["vocab"]
     return vocabulary
@@ -186,8 +190,8 @@ def _count_words(workshop: Tokenizer, texts: list[str]) -> Counter[str]:
 
 
 def _without_long(workshop: Tokenizer, texts: list[str]) -> list[str]:
-    """The texts without words that WordPiece calls unknown for their length; to learn from one would take the
-    square of it.
+    """The texts without words too long for WordPiece, which calls them unknown; training time is quadratic in
+    their length.
     """
     cut = workshop.pre_tokenizer.pre_tokenize_str
     return [
@@ -199,7 +203,9 @@ def _without_long(workshop: Tokenizer, texts: list[str]) -> list[str]:
 
 
 def _without_rare(config: TokenizerConfig, texts: list[str]) -> list[str]:
-    """The texts with a space for each character not learnt: characters get half of the room at most."""
+    """The texts with a space for each character too rare to learn; characters get at most half of
+    the room.
+    """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.durable import write_file
-from regard.text.plain import finite
+from regard.text.sanitize import finite
 from regard.training.events import (
     Evaluated,
     Event,

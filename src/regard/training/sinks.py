@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from regard.text.plain import clock, printable
+from regard.text.sanitize import clock, printable
 from regard.training.events import (
     Encoding,
     Evaluated,

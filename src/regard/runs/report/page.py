@@ -14,7 +14,7 @@ from regard import durable
 from regard.baselines.standing import Standing
 from regard.runs.report.curves import Curve, draw
 from regard.runs.report.history import History
-from regard.text.plain import printable
+from regard.text.sanitize import printable
 
 NAME = "report.html"
 CHINESE = {

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
-from regard.text import words as words_module
+from regard.text import token_cache
+from regard.text.pretokenize import Kind, cuts_at_spaces
+from regard.text.token_cache import TokenCache
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-from regard.text.words import Words
-from regard.text.writing import Kind, cuts_at_spaces
 
 TEXTS = [
     "der graue reiher steht still .",
@@ -58,8 +58,8 @@ def test_a_text_has_the_ids_it_has_alone(style: tuple[Kind, bool], texts: list[s
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words_module, "MOST_WORDS", 7)
-    words = Words(TOKENIZERS["bpe", False]._inner)
+    monkeypatch.setattr(token_cache, "MOST_WORDS", 7)
+    words = TokenCache(TOKENIZERS["bpe", False]._inner)
     for n in range(30):
         text = f"fog {'x' * 65} reiher{n} still{n % 3}"
         assert words.ids([text, text]) == [TOKENIZERS["bpe", False].encode(text).ids] * 2

@@ -3,11 +3,11 @@
 import pytest
 from tokenizers import models
 
-from regard.text.writing import MAX_IDEOGRAPHS, MAX_REPEATED, MAX_WORD, Kind, around, is_segmented
+from regard.text.pretokenize import MAX_IDEOGRAPHS, MAX_REPEATED, MAX_WORD, Kind, is_segmented, with_pipeline
 
 
 def cuts(text: str, kind: Kind = "bpe", segmented: bool = False) -> list[str]:
-    tokenizer = around(models.BPE(), kind, lowercase=False, segmented=segmented)
+    tokenizer = with_pipeline(models.BPE(), kind, lowercase=False, segmented=segmented)
     clean = tokenizer.normalizer.normalize_str(text)
     return [piece for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(clean)]
 
@@ -38,7 +38,7 @@ def test_words_ideographs_digits_and_marks_are_kept_apart(text: str, expected: l
     ],
 )
 def test_white_space_can_be_kept(kind: Kind, expected: list[str]) -> None:
-    tokenizer = around(models.BPE(), kind, lowercase=False, segmented=False, space="kept")
+    tokenizer = with_pipeline(models.BPE(), kind, lowercase=False, segmented=False, space="kept")
     found = tokenizer.pre_tokenizer.pre_tokenize_str("To be,\n   or\tnot\n\n")
     assert [piece for piece, _ in found] == expected
 

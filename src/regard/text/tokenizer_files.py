@@ -1,4 +1,6 @@
-"""Files of a vocabulary, ours or made elsewhere: bounded, and numbered as an embedding needs it."""
+"""Readers of vocabulary files, ours or made elsewhere: sizes bounded, ids numbered as an embedding needs
+them.
+"""
 
 import json
 from collections.abc import Iterator
@@ -24,12 +26,12 @@ def without_panic() -> Iterator[None]:
 
 def read_object(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_text(path))
+        content = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: cannot be read as JSON ({error}); is it truncated?") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise CheckpointError(f"{path}: should hold a JSON object")
-    return found
+    return content
 
 
 def read_text(path: Path) -> str:
@@ -48,23 +50,23 @@ def read_bytes(path: Path) -> bytes:
         ) from error
 
 
-def numbered(path: Path, vocabulary: Any) -> dict[str, int]:
-    """Every number has a piece, and every piece a number."""
-    if not isinstance(vocabulary, dict) or not all(type(place) is int for place in vocabulary.values()):
-        raise CheckpointError(f"{path}: its vocabulary is not a list of pieces with their numbers")
+def checked_vocabulary(path: Path, vocabulary: Any) -> dict[str, int]:
+    """The vocabulary; CheckpointError unless its ids are 0, 1, 2 …, each for one token."""
+    if not isinstance(vocabulary, dict) or not all(type(id_) is int for id_ in vocabulary.values()):
+        raise CheckpointError(f"{path}: its vocabulary is not a table of tokens with their ids")
     if sorted(vocabulary.values()) != list(range(len(vocabulary))):
-        raise CheckpointError(f"{path}: its pieces are not numbered 0, 1, 2 …, or some occur twice")
-    if broken := [piece for piece in vocabulary if UNDECODED.search(piece)]:
-        raise CheckpointError(f"{path}: the piece {quoted(broken[0])} holds half of a surrogate pair")
+        raise CheckpointError(f"{path}: the ids of its vocabulary are not 0, 1, 2 …, each used once")
+    if broken := [token for token in vocabulary if UNDECODED.search(token)]:
+        raise CheckpointError(f"{path}: the token {quoted(broken[0])} holds half of a surrogate pair")
     return vocabulary
 
 
-def added(path: Path, content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Name and number of every piece that a tokenizer.json lists beside the vocabulary."""
+def added_tokens(path: Path, content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Name and id of every token that a tokenizer.json lists beside the vocabulary."""
     listed = content.get("added_tokens") or []
     for token in listed if isinstance(listed, list) else [listed]:
         match token:
-            case {"content": str(name), "id": place}:
-                yield name, place
+            case {"content": str(name), "id": id_}:
+                yield name, id_
             case _:
-                raise CheckpointError(f"{path}: adds {token!r} to the vocabulary, which regard cannot")
+                raise CheckpointError(f"{path}: added_tokens has {token!r}, which is not a token with an id")

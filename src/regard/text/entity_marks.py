@@ -1,6 +1,6 @@
 """A sentence with two marked entities: `The <e1>author</e1> uses a <e2>disassembler</e2>.`
 
-White space just inside the marks belongs to nobody and is dropped. Either entity may come first.
+White space just inside the marks is dropped. Either entity may come first.
 """
 
 import re
@@ -10,16 +10,16 @@ from regard.errors import DataError
 from regard.text.unicode import is_blank
 
 MARKS = ("<e1>", "</e1>", "<e2>", "</e2>")
-"""Where the first entity begins and ends, and the second."""
+"""Begin and end of the first entity, begin and end of the second."""
 _MARK = re.compile("|".join(MARKS))
 
 Place = tuple[int, int]
-"""From this character up to that."""
+"""Start and end of a range of characters."""
 
 
 class Marked(NamedTuple):
     text: str
-    """Without the marks."""
+    """The sentence without the marks."""
     first: Place
     second: Place
 
@@ -29,13 +29,13 @@ def has_marks(text: str) -> bool:
 
 
 def read_marked(text: str, where: str) -> Marked:
-    """DataError, in one sentence, unless two entities that hold something have a pair of marks each."""
-    found: list[str] = _MARK.findall(text)
+    """Read a marked sentence; DataError unless both entities are marked once and are not empty."""
+    marks: list[str] = _MARK.findall(text)
     for name in MARKS:
-        if (n := found.count(name)) != 1:
-            raise _refused(where, f"{name} {f'stands there {n} times' if n else 'is missing'}")
-    if found not in ([*MARKS], [*MARKS[2:], *MARKS[:2]]):
-        raise _refused(where, f"the marks stand in the order {' '.join(found)}")
+        if (n := marks.count(name)) != 1:
+            raise _refused(where, f"{name} {f'occurs {n} times' if n else 'is missing'}")
+    if marks not in ([*MARKS], [*MARKS[2:], *MARKS[:2]]):
+        raise _refused(where, f"the marks are in the order {' '.join(marks)}")
     parts = _MARK.split(text)
     plain, places = parts[0], []
     for entity, after in zip(parts[1::2], parts[2::2], strict=True):
@@ -44,7 +44,7 @@ def read_marked(text: str, where: str) -> Marked:
             raise _refused(where, "an entity is empty")
         places.append((len(plain), len(plain) + len(inner)))
         plain += inner + after
-    first, second = places if found[0] == MARKS[0] else places[::-1]
+    first, second = places if marks[0] == MARKS[0] else places[::-1]
     return Marked(plain, first, second)
 
 
@@ -62,6 +62,6 @@ def mark(text: str, first: Place, second: Place) -> str:
 
 
 def _closing_first(mark: tuple[int, str]) -> tuple[int, bool]:
-    """Where one entity ends as the other begins, the end comes before the beginning."""
+    """Sort key: where one entity ends as the other begins, the end mark comes first."""
     place, name = mark
     return place, not name.startswith("</")

@@ -12,9 +12,9 @@ from tokenizers import Tokenizer as Inner
 
 from regard.errors import CheckpointError, DataError
 from regard.interop.tokens import FILE, read_tokenizer, write_tokenizer
-from regard.text import own
+from regard.text import own_tokenizer
+from regard.text.pretokenize import Kind, Space
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-from regard.text.writing import Kind, Space
 
 TEXTS = {
     False: ["Ein mann , der", "我喜欢学习中文。", "Tom's  dog\nran in 1987!"],
@@ -69,11 +69,11 @@ def test_what_an_older_library_left_out_is_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_a_bert_that_is_learnt_here_is_read_again(tmp_path: Path, lowercase: bool) -> None:
     config = TokenizerConfig(kind="wordpiece", vocab_size=99, min_frequency=1, lowercase=lowercase)
-    tokenizer = Tokenizer.train_berts(config, TEXTS[False])
+    tokenizer = Tokenizer.train_bert(config, TEXTS[False])
     tokenizer.save(tmp_path / "tokenizer.json")
     back = Tokenizer.load(tmp_path / "tokenizer.json")
     assert back.is_like(tokenizer)
-    assert back.marks == tokenizer.marks
+    assert back.special == tokenizer.special
 
 
 def changed(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -142,14 +142,14 @@ def test_what_stands_beside_the_pieces_is_ours(tmp_path: Path, kind: Kind, parts
     learnt(kind).save(path)
     changed(path, lambda told: told.update(parts))
     with pytest.raises(
-        CheckpointError, match=r"tokenizer\.json: a tokenizer, but not one of regard; train it"
+        CheckpointError, match=r"tokenizer\.json: this tokenizer was not made by regard; train one"
     ):
         Tokenizer.load(path)
 
 
 def test_a_panic_of_the_library_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The library panics on such a step, and a panic is no Exception."""
-    monkeypatch.setattr(own, "_refuse_steps", lambda path, told: None)
+    monkeypatch.setattr(own_tokenizer, "_refuse_steps", lambda path, told: None)
     path = tmp_path / "tokenizer.json"
     learnt("bpe").save(path)
     changed(path, lambda told: told.update(BESIDE["a panic of the library"]))
@@ -170,7 +170,7 @@ def test_a_panic_while_encoding_is_one_sentence(monkeypatch: pytest.MonkeyPatch)
         encode_batch_fast = encode
 
     monkeypatch.setattr(tokenizer, "_inner", Panicking())
-    monkeypatch.setattr(Tokenizer, "_words", None)
+    monkeypatch.setattr(Tokenizer, "_cache", None)
     for encode in (tokenizer.encode, lambda text: tokenizer.ids([text])):
         with pytest.raises(DataError, match="the tokenizers library failed: "):
             encode("a text")
@@ -182,7 +182,7 @@ def test_settings_of_a_model_are_ours(tmp_path: Path, kind: Kind, settings: dict
     learnt(kind).save(path)
     changed(path, lambda told: told["model"].update(settings))
     with pytest.raises(
-        CheckpointError, match=r"tokenizer\.json: a tokenizer, but not one of regard; train it"
+        CheckpointError, match=r"tokenizer\.json: this tokenizer was not made by regard; train one"
     ):
         Tokenizer.load(path)
 
@@ -191,29 +191,37 @@ PIECES: dict[str, tuple[Kind, Callable[[dict[str, Any]], Any], str]] = {
     "so long that forgetting it ends the process": (
         "unigram",
         lambda model: model["vocab"].append(["a" * 200_000, -1.0]),
-        "a piece of 200,000 characters, longer than any word",
+        "a token of 200,000 characters is longer than any word",
     ),
     "no kind of model": (
         "unigram",
         lambda model: model["vocab"].append(["a" * 200_000, -1.0]) or model.pop("type"),
         "a damaged one",
     ),
-    "twice": ("unigram", lambda model: model["vocab"].append(model["vocab"][-1]), "or some occur twice"),
+    "twice": ("unigram", lambda model: model["vocab"].append(model["vocab"][-1]), "each used once"),
     "numbers": ("unigram", lambda model: model["vocab"].append([{}, 7]), "a damaged one"),
-    "nothing": ("unigram", lambda model: model.update(vocab=[{}, [], 7]), "does not begin as one"),
+    "nothing": (
+        "unigram",
+        lambda model: model.update(vocab=[{}, [], 7]),
+        "does not begin with the special tokens",
+    ),
     "bytes missing": (
         "bpe",
         lambda model: model.update(vocab=dict([*model["vocab"].items()][:9]), merges=[]),
-        "its vocabulary does not begin as one of regard does",
+        "its vocabulary does not begin with the special tokens of regard",
     ),
     "a merge of none": ("bpe", lambda model: model.update(merges=[["zz", "z"]]), "a damaged one"),
-    "a gap": ("char", lambda model: model["vocab"].update(zz=10**6), "not numbered 0, 1, 2"),
+    "a gap": (
+        "char",
+        lambda model: model["vocab"].update(zz=10**6),
+        "the ids of its vocabulary are not 0, 1, 2",
+    ),
     "half a character": (
         "char",
         lambda model: model["vocab"].update({"\ud800": len(model["vocab"])}),
         "half of a surrogate pair",
     ),
-    "none": ("word", lambda model: model.pop("vocab"), "its vocabulary is not a list of pieces"),
+    "none": ("word", lambda model: model.pop("vocab"), "its vocabulary is not a table of tokens"),
 }
 
 

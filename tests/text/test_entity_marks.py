@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from regard.errors import DataError
 from regard.files.read import read_rows
-from regard.text.marked import Marked, has_marks, mark, read_marked
+from regard.text.entity_marks import Marked, has_marks, mark, read_marked
 from regard.text.unicode import is_blank
 
 SENTENCE = "The <e1>author</e1> uses a <e2>disassembler</e2>."
@@ -48,10 +48,10 @@ WRONG = {
     "none": ("plain words", "<e1> is missing"),
     "one": ("<e1>a</e1> b", "<e2> is missing"),
     "open": ("<e1>a</e1> <e2>b", "</e2> is missing"),
-    "twice": ("<e1>a</e1> <e1>b</e1> <e2>c</e2>", "<e1> stands there 2 times"),
-    "nested": ("<e1>a <e2>b</e2></e1>", "the marks stand in the order <e1> <e2> </e2> </e1>"),
-    "crossed": ("<e1>a <e2>b</e1> c</e2>", "the marks stand in the order <e1> <e2> </e1> </e2>"),
-    "turned": ("</e1>a<e1> <e2>b</e2>", "the marks stand in the order </e1> <e1> <e2> </e2>"),
+    "twice": ("<e1>a</e1> <e1>b</e1> <e2>c</e2>", "<e1> occurs 2 times"),
+    "nested": ("<e1>a <e2>b</e2></e1>", "the marks are in the order <e1> <e2> </e2> </e1>"),
+    "crossed": ("<e1>a <e2>b</e1> c</e2>", "the marks are in the order <e1> <e2> </e1> </e2>"),
+    "turned": ("</e1>a<e1> <e2>b</e2>", "the marks are in the order </e1> <e1> <e2> </e2>"),
     "empty": ("<e1> </e1> <e2>b</e2>", "an entity is empty"),
     "unseen": ("<e1>\u200b \u200d\ufe0f</e1> <e2>b</e2>", "an entity is empty"),
 }

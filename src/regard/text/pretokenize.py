@@ -1,14 +1,14 @@
-"""How text is cut before pieces are learnt, and how pieces become text again.
+"""Pre-tokenization: how text is cut before tokens are learnt, and how tokens become text again.
 
-In the manner of SentencePiece a word carries the space before it, so that decoding is plain concatenation;
-but the marker is the space itself and not "▁", which a user's text may contain. What differs besides:
+As in SentencePiece a word carries the space before it, so that decoding is plain concatenation; but the
+marker is the space itself and not "▁", which a user's text may contain. Other differences:
 
-- Chinese and Japanese are written without spaces, so a space before ideographs is a piece of its own, and
+- Chinese and Japanese are written without spaces, so a space before ideographs is a token of its own, and
   none is put before a text that begins with them. Where a segmenter has put spaces between Chinese words,
   these are words like any others.
-- Words, ideographs, digits and marks never share a piece. So no text can spell "</s>" or "<0x41>".
+- Words, ideographs, digits and punctuation never share a token. So no text can spell "</s>" or "<0x41>".
 - Runs are bounded: a megabyte without a space takes linear time.
-- Where white space is kept (`Space`), nothing is cleaned: line ends and indents are pieces of their own, no
+- Where white space is kept (`Space`), nothing is cleaned: line ends and indents are tokens of their own, no
   space is put before the first word, and decoding gives every character back.
 """
 
@@ -25,22 +25,24 @@ Kind = Literal["bpe", "unigram", "wordpiece", "char", "word"]
 Space = Literal["one", "kept"]
 
 IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}ー"
-WIDE = IDEOGRAPH + r"\x{3001}-\x{303F}\x{FF01}-\x{FF65}"  # with the marks that are written between ideographs
+WIDE = IDEOGRAPH + r"\x{3001}-\x{303F}\x{FF01}-\x{FF65}"  # with the punctuation between ideographs
 BETWEEN_HAN = re.compile(r"(?<=[\u4e00-\u9fff])\s*(?=[\u4e00-\u9fff])")
 WHITE_SPACE = r"[\s\x{1C}-\x{1F}]+"  # what str.split() splits on
 MAX_WORD, MAX_IDEOGRAPHS, MAX_REPEATED = 64, 16, 16
 
 
 def is_segmented(texts: Iterable[str]) -> bool:
-    """Whether Chinese words are separated by spaces; they are short, so such gaps are as common as none."""
+    """True if spaces separate Chinese words: words are short, so most neighbouring ideographs have one
+    between.
+    """
     gaps = Counter(bool(gap) for text in texts for gap in BETWEEN_HAN.findall(text))
     return 2 * gaps[True] > gaps[False]
 
 
-def around(
+def with_pipeline(
     model: models.Model, kind: Kind, *, lowercase: bool, segmented: bool, space: Space = "one"
 ) -> Tokenizer:
-    """A tokenizer that cleans, cuts and joins text in the way of its kind."""
+    """A tokenizer with this model and the normalizer, pre-tokenizer and decoder of its kind."""
     tokenizer = Tokenizer(model)
     if kind == "wordpiece":
         tokenizer.normalizer = normalizers.BertNormalizer(
@@ -60,19 +62,23 @@ def around(
 
 
 def cuts_at_spaces(tokenizer: Tokenizer) -> bool:
-    """Whether it cleans and cuts as one of ours: whatever stands before or after a space, it cuts there."""
+    """True if a tokenizer cleans and cuts like one of ours, which cut at every space whatever is
+    beside it.
+    """
     styles = product(get_args(Kind), (True, False), (True, False))
-    ours = (around(models.BPE(), kind, lowercase=low, segmented=seg) for kind, low, seg in styles)
+    ours = (with_pipeline(models.BPE(), kind, lowercase=low, segmented=seg) for kind, low, seg in styles)
     return _cutting(tokenizer) in map(_cutting, ours)
 
 
 def _cutting(tokenizer: Tokenizer) -> tuple[object, object]:
-    """As JSON."""
+    """Normalizer and pre-tokenizer as JSON."""
     return tokenizer.normalizer.__getstate__(), tokenizer.pre_tokenizer.__getstate__()
 
 
 def _collapse_spaces(kind: Kind, lowercase: bool, segmented: bool) -> normalizers.Normalizer:
-    """One space between words and one before the first; nothing else changes, so that decoding is exact."""
+    """Put one space between words and one before the first; nothing else changes, so that
+    decoding is exact.
+    """
     steps: list[normalizers.Normalizer] = [
         normalizers.Replace(Regex(WHITE_SPACE), " "),
         normalizers.Strip(),
@@ -110,7 +116,9 @@ def _concatenate(kind: Kind) -> decoders.Decoder:
 
 
 def _join_subwords(segmented: bool) -> decoders.Decoder:
-    """As BERT does, with a space between words; but ideographs, which BERT isolates, come together again."""
+    """Join subwords as BERT does, with a space between words, and ideographs, which BERT
+    isolates, without.
+    """
     steps: list[decoders.Decoder] = [decoders.WordPiece(prefix="##", cleanup=False), decoders.Fuse()]
     if not segmented:
         steps.append(decoders.Replace(Regex(rf"(?<=[{WIDE}]) (?=[{WIDE}])"), ""))
