@@ -137,7 +137,7 @@ def test_no_blank_lines_end_with_one_sentence(call: Call, recipe: Path, home: Pa
     assert call("check", recipe).exit_code == 2
     result = call("train", recipe, *TRAIN)
     assert result.exit_code == 2
-    assert "train.txt: holds 1 document, so no sentence can come from another" in result.stderr
+    assert "train.txt: holds only one document, so no sentence can come from another" in result.stderr
 
 
 def test_it_is_scored_and_fills_blanks(call: Call, run: Path, home: Path) -> None:

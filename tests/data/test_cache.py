@@ -125,7 +125,7 @@ def test_some_rows_are_held_out(task: Any, tmp_path: Path) -> None:
 
 def test_no_usable_example_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     empty = [Row({"source": "", "target": ""}, "a.tsv", 1)]
-    with pytest.raises(DataError, match=r"a\.tsv: no usable examples for train"):
+    with pytest.raises(DataError, match=r"a\.tsv: no row can be trained on"):
         write(TASKS["translate"], empty, tmp_path / "cache", name="a.tsv")
     assert list(tmp_path.iterdir()) == []
 

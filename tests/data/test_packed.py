@@ -92,7 +92,5 @@ def test_nothing_to_score_is_said(task: LanguageModel) -> None:
 
 def test_a_text_shorter_than_a_block_is_refused(task: LanguageModel) -> None:
     packed = Packed.of(task, [Row({"text": "wood"}, "a.txt", 1)])
-    with pytest.raises(
-        DataError, match=r"a\.txt: holds 5 tokens to learn from, a block has 7; give more text"
-    ):
+    with pytest.raises(DataError, match=r"a\.txt: holds 5 tokens, fewer than one block of 7; give more text"):
         packed.refuse_unfit("a.txt")

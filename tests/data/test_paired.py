@@ -186,7 +186,9 @@ def test_sentences_of_another_document_that_never_fit_are_cut(task: Pretrain) ->
 
 
 def test_what_has_no_next_or_no_other_is_refused(task: Pretrain) -> None:
-    with pytest.raises(DataError, match=r"a\.txt: holds 1 document, so no sentence can come from another"):
+    with pytest.raises(
+        DataError, match=r"a\.txt: holds only one document, so no " r"sentence can come from another"
+    ):
         Paired.of(task, ROWS[:1]).refuse_unfit("a.txt")
     alone = [Row({"text": "go go"}, "a.txt", n) for n in range(5)]
     with pytest.raises(

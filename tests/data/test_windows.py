@@ -127,7 +127,9 @@ def test_nothing_is_held_of_a_hundred_million_windows() -> None:
 
 def test_series_that_are_too_short() -> None:
     short = [Row({"series": stretch(range(7), "a")}, "a.csv", 1)]
-    with pytest.raises(DataError, match=r"a.csv: no series has the 8 steps of a window .*the longest has 7"):
+    with pytest.raises(
+        DataError, match=r"a.csv: the longest series has 8 steps " r"of a window .*the longest has 7"
+    ):
         Windows.of(Encoder(), short).refuse_unfit("a.csv")
     Windows.of(Encoder(), rows()).refuse_unfit("a.csv")
 
@@ -199,6 +201,6 @@ def test_times_go_on_across_stretches() -> None:
 
 def test_more_rows_than_there_are() -> None:
     with pytest.raises(
-        DataError, match=r"a.csv: series 1 has 7 rows, task.split asks for 12; lower its rows"
+        DataError, match=r"a.csv: series 1 has 7 rows, but task.split needs 12; lower its numbers"
     ):
         Borders(LOOK_BACK, rows=(10, 2)).border(rows())

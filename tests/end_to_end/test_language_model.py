@@ -133,7 +133,7 @@ def test_attention_is_admitted_by_how_long_an_answer_may_get(
     [
         ("", r"text\.txt: is empty"),
         ("\n \n\n", r"text\.txt: holds no records, only a header or blank lines"),
-        ("abc", r"text\.txt: holds 4 tokens to learn from, a block has 12; give more text"),
+        ("abc", r"text\.txt: holds 4 tokens, fewer than one block of 12; give more text"),
     ],
 )
 def test_too_little_text_is_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -288,7 +288,8 @@ BAD = {
     "no blank lines": (
         "amber birch.\ncedar.\n" * 30,
         {},
-        r"train\.txt: holds 1 document, so no sentence can come from another; put a blank line between",
+        r"train\.txt: holds only one document, so no sentence can "
+        r"come from another; put a blank line between",
     ),
     "one sentence each": ("amber birch.\n\n" * 30, {}, r"train\.txt: every document has only one sentence"),
     "nothing": ("\n \n", {}, "holds no records, only a header or blank lines"),

@@ -1,1 +1,1 @@
-"""From files to batches: sources, tokenisers, batching."""
+"""Examples: encoded and cached arrays, layouts, splits, batching."""

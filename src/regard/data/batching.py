@@ -1,4 +1,4 @@
-"""Which examples form a batch, and in what order: a pure function of (sizes, budget, seed, epoch).
+"""Order of batches: which examples form a batch and when, a pure function of (sizes, budget, seed, epoch).
 
 An epoch is a permutation, cut into windows; inside a window examples are sorted by length, packed up to the
 token budget, and the batches shuffled. The permutation is computed, never held: a window costs the same at a
@@ -20,13 +20,13 @@ Batch = list[int]
 WINDOW = 16_384
 """Examples sorted together: enough for batches of one length, few enough to stay random and in memory."""
 COUNTED = 8
-"""Windows whose batches are counted to say how many an epoch has."""
+"""Windows whose batches are counted to estimate how many an epoch has."""
 ROUNDS = 6
-"""Of the permutation's Feistel network; four are the least that look random."""
+"""Rounds of the permutation's Feistel network; at least four are needed to look random."""
 
 
 class Place(NamedTuple):
-    """Where an order of batches stands: the next batch."""
+    """Position in the order of batches: the next batch."""
 
     epoch: int
     window: int = 0
@@ -37,7 +37,7 @@ START = Place(0)
 
 
 class Order:
-    """The batches of all epochs. `sizes` is (examples, sides), maybe mapped from a file."""
+    """The batches of all epochs. `sizes` is (examples, sides) and may be mapped from a file."""
 
     def __init__(self, sizes: NDArray[np.integer], budget: int, seed: int) -> None:
         self.sizes, self.budget, self.seed = sizes, budget, seed
@@ -59,7 +59,9 @@ class Order:
         return [packed[i] for i in rng.permutation(len(packed))]
 
     def batch(self, place: Place) -> Batch | None:
-        """None past the end of its window, as may happen after the data has changed."""
+        """The batch at a place; None past the end of its window, as may happen after the data
+        have changed.
+        """
         batches = self.window(place.epoch, place.window) if place.window < self.n_windows else []
         return batches[place.batch] if place.batch < len(batches) else None
 
@@ -75,17 +77,20 @@ class Order:
 
     @property
     def n_batches(self) -> int:
-        """Of the first epoch, the others differ by a few; of many windows some are counted."""
+        """Batches of the first epoch, estimated from some windows if there are many; other epochs differ by a
+        few.
+        """
         counted = min(self.n_windows, COUNTED)
         n_examples = min(len(self.sizes), counted * WINDOW)
-        found = sum(len(self.window(0, window)) for window in range(counted))
-        return round(found * len(self.sizes) / n_examples)
+        n_batches = sum(len(self.window(0, window)) for window in range(counted))
+        return round(n_batches * len(self.sizes) / n_examples)
 
 
 def permuted(places: NDArray[np.integer], n: int, entropy: tuple[int, ...]) -> NDArray[np.int64]:
-    """Which of n examples stands at each place of a shuffled order, without the rest of the order.
+    """The examples at these places of a shuffled order of n, without computing the rest of it.
 
-    A Feistel network shuffles the next power of four; what falls outside n is shuffled on until it is inside.
+    A Feistel network permutes the next power of four; a result outside n is permuted again until it is
+    inside.
     """
     half = max(1, -(-(n - 1).bit_length() // 2))
     mask = np.uint64(2**half - 1)
@@ -98,10 +103,10 @@ def permuted(places: NDArray[np.integer], n: int, entropy: tuple[int, ...]) -> N
             left, right = right, left ^ (_mixed(right ^ key) & mask)
         return left << shift | right
 
-    found = shuffled(places.astype(np.uint64))
-    while (outside := found >= n).any():
-        found[outside] = shuffled(found[outside])
-    return found.astype(np.int64)
+    result = shuffled(places.astype(np.uint64))
+    while (outside := result >= n).any():
+        result[outside] = shuffled(result[outside])
+    return result.astype(np.int64)
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -114,7 +119,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def pack(
     order: Iterable[int], sizes: Sequence[Sequence[int]], budget: int, max_rows: int | None = None
 ) -> Iterator[Batch]:
-    """Cut `order` so that rows × longest stays within `budget` tokens; a single longer one goes alone."""
+    """Cut `order` into batches of rows × longest ≤ `budget` tokens; an example larger than that is alone."""
     batch: Batch = []
     longest = 0
     for i in order:
@@ -128,19 +133,21 @@ def pack(
 
 
 def _blurred(lengths: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.floating]:
-    """The sides that break ties, within a twentieth: or the same examples would meet in every epoch."""
+    """Lengths with noise of 5 % on all sides but the last, so that ties break differently in every epoch."""
     blur = rng.uniform(0.95, 1.05, size=lengths.shape)
     blur[:, -1] = 1
     return lengths * blur
 
 
 def sorted_batches(sizes: Sequence[Size], budget: int, max_rows: int | None = None) -> list[Batch]:
-    """For evaluation: longest first, so that memory is asked for at the beginning or never."""
+    """Batches for evaluation, longest first, so that memory runs out at the beginning or never."""
     order = sorted(range(len(sizes)), key=lambda i: sizes[i], reverse=True)
     return list(pack(order, sizes, budget, max_rows))
 
 
 def split(batch: Sequence[int], n_parts: int) -> list[list[int]]:
-    """Micro-batches: n nearly equal parts, fewer when the batch has fewer examples, none of an empty one."""
+    """Split a batch into n nearly equal micro-batches; fewer if it has fewer examples, none if it
+    is empty.
+    """
     bounds = np.linspace(0, len(batch), min(n_parts, len(batch)) + 1).round().astype(int)
     return [list(batch[start:stop]) for start, stop in pairwise(bounds)]

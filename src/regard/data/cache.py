@@ -1,17 +1,14 @@
 """Encoded examples as named arrays, in memory or mapped from files: data may be larger than memory.
 
-KEY/index.json     the type and shape of every array, checksums of their blocks; format_version
-    NAME.values    what one array of all examples holds, one after another
-    NAME.ends      where that of each example ends
-    sizes          sizes by side, as batches are bucketed by
-    places         the file and the line each came from
-    held_out.jsonl rows held out for validation
-    seal           the checksum of index.json
+KEY/index.json     the type and shape of every array, checksums of their blocks; format_version NAME.values
+one array of all examples, concatenated NAME.ends      the end of each example in it sizes          sizes by
+side, for bucketing batches places         the file and the line of each example held_out.jsonl rows held out
+for validation seal           the checksum of index.json
 
 The first axis of an array may differ from example to example; its type and the rest of its shape may not. A
-folder is whole or absent, and its name says what it was made of: whoever finds it may use it. Rot in it is
-found when it is opened (in a large one in a sample of blocks, unless asked to look at all of them); a damaged
-folder is as good as none.
+folder is written atomically, and its name is a hash of all it depends on, so that any run may use it. Damage
+is detected on opening (in a large folder in a sample of blocks, unless all are requested); a damaged folder
+is treated as absent.
 """
 
 import json
@@ -36,34 +33,34 @@ FORMAT_VERSION = 5
 CHUNK = 4096
 """Rows encoded together."""
 REWRITTEN = 2**20
-"""Integers that are made wider together."""
+"""Integers widened at a time."""
 BLOCK = 2**20
-"""Bytes with a checksum of their own."""
+"""Bytes covered by one checksum."""
 SAMPLED = 256
-"""Blocks that are looked at when a folder is opened, if it has more."""
+"""Blocks that are checked when a folder with more is opened."""
 DRAWN = 7
-"""Tells the random numbers of `draw` from those of layouts."""
+"""Separates the random numbers of `draw` from those of layouts."""
 
 Array = NDArray[Any]
 Ints = NDArray[np.integer]
 Arrays = Mapping[str, Array]
-"""What is kept of an example, by name."""
+"""The cached arrays of an example, by name."""
 
 
 class Encoder(Protocol):
-    """The part of a task that makes examples of rows."""
+    """The part of a task that makes examples from rows."""
 
     @property
     def layout(self) -> "type[Examples]": ...
 
     @property
     def draws(self) -> bool:
-        """Whether an example is another one in every epoch."""
+        """True if an example differs from epoch to epoch."""
 
     def encode(self, rows: Sequence[Row]) -> list[Any]: ...
 
     def unusable(self, example: Any) -> str | None:
-        """Why it cannot be trained on; None where it can."""
+        """The reason why an example cannot be trained on; None if it can."""
 
     def size(self, example: Any) -> tuple[int, ...]: ...
 
@@ -72,12 +69,12 @@ class Encoder(Protocol):
     def revive(self, row: Row, kept: Arrays) -> Any: ...
 
     def draw(self, example: Any, rng: np.random.Generator, others: "Examples") -> Any:
-        """The example as it is in one epoch."""
+        """The example of one epoch."""
 
 
 @dataclass(frozen=True)
 class Jagged:
-    """Arrays of different length in one."""
+    """Arrays of different length, concatenated."""
 
     values: Array
     ends: Ints
@@ -87,7 +84,7 @@ class Jagged:
 
 
 class Examples(Sequence[Any]):
-    """What is trained on."""
+    """The training examples, revived from their arrays when they are requested."""
 
     def __init__(
         self, encoder: Any, arrays: Arrays, files: Sequence[str], left_out: Mapping[str, int] | None = None
@@ -98,25 +95,25 @@ class Examples(Sequence[Any]):
         self._places = arrays["places"]
         self.sizes = arrays["sizes"]
         self.left_out = dict(left_out or {})
-        """Why rows cannot be trained on, and how many for each reason."""
+        """Reasons why rows were left out, with the number of rows of each."""
         self._undrawn: Examples | None = None
-        """The examples as they are cached, where an epoch's are drawn from them."""
+        """The cached examples, if those of an epoch are drawn from them."""
         self._epoch = 0, 0
 
     @classmethod
     def of(cls, encoder: Encoder, rows: Iterable[Row]) -> Self:
-        """Encodes rows in memory."""
-        made = _Maker(encoder)
-        chunks = [arrays for chunk in _chunks(rows) if (arrays := made.arrays(chunk))]
+        """Encode rows in memory."""
+        maker = _Maker(encoder)
+        chunks = [arrays for chunk in _chunks(rows) if (arrays := maker.arrays(chunk))]
         nothing: dict[str, Array] = {"sizes": np.zeros((0, 1), int), "places": np.zeros((0, 2), int)}
         arrays = {part: np.concatenate([chunk[part] for chunk in chunks]) for part in (chunks or [{}])[0]}
-        return cls(encoder, arrays or nothing, made.files, made.left_out)
+        return cls(encoder, arrays or nothing, maker.files, maker.left_out)
 
     @classmethod
     def open(cls, encoder: Encoder, folder: Path, *, whole: bool = False) -> Self | None:
-        """Maps the arrays of a folder; None when there is none, or it is damaged or of another format.
+        """Map the arrays of a folder; None if it is missing, damaged or of another format.
 
-        `whole` looks for damage in every block, however large the folder is.
+        `whole` checks every block, however large the folder is.
         """
         try:
             text = (folder / "index.json").read_bytes()
@@ -147,9 +144,9 @@ class Examples(Sequence[Any]):
         return {name: column[i] for name, column in self.columns.items()}
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
-        """The examples as they are in that epoch: always the same, unless the task draws.
+        """The examples of an epoch: always the same, unless the task draws.
 
-        What is drawn depends on the seed, the epoch and the example's number alone.
+        Draws depend on the seed, the epoch and the example's number alone.
         """
         if not self._encoder.draws:
             return self
@@ -159,16 +156,16 @@ class Examples(Sequence[Any]):
         return drawn
 
     def refuse_unfit(self, name: str) -> None:
-        """DataError where nothing can be learnt from these; `name` is what errors call the data."""
+        """Raise DataError if nothing can be learnt from these; `name` is the data's name in errors."""
 
     def row(self, i: int) -> Row:
-        """Where it came from; its cells are not kept."""
+        """The row of an example: file and line; its cells are not kept."""
         file, line = self._places[i]
         return Row({}, self._files[file], int(line))
 
 
 class _Maker:
-    """Rows → arrays, chunk by chunk; the ends of sequences and the numbers of files run on."""
+    """Makes arrays from rows, chunk by chunk; ends of sequences and numbers of files run on."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
@@ -206,7 +203,7 @@ class _Maker:
 
 
 def _narrow(values: Array) -> Array:
-    """Large integers in as many bytes as the largest needs, two at least; anything else as it is."""
+    """Large integers in the fewest bytes that hold them, at least two; other arrays unchanged."""
     if values.dtype.kind not in "iu" or values.itemsize <= 2 or values.min(initial=0) < 0:
         return values
     needed = np.min_scalar_type(int(values.max(initial=0)))
@@ -224,15 +221,15 @@ def write(
 ) -> None:
     """Encode rows into a folder; `held_out` may fill while they are read.
 
-    `name` is what errors call the data; `tick` hears how many rows each chunk had.
+    `name` is the data's name in errors; `tick` is called with the number of rows of each chunk.
     """
 
     def fill(partial: Path) -> None:
-        made, shapes = _Maker(encoder), dict[str, list[Any]]()
+        maker, shapes = _Maker(encoder), dict[str, list[Any]]()
         files: dict[str, BinaryIO] = {}
         try:
             for chunk in _chunks(rows):
-                for part, array in made.arrays(chunk).items():
+                for part, array in maker.arrays(chunk).items():
                     if part not in files:
                         files[part] = (partial / part).open("wb")
                         shapes[part] = [array.dtype.str, 0, *array.shape[1:]]
@@ -249,13 +246,13 @@ def write(
             for file in files.values():
                 file.close()
         if not shapes:
-            raise DataError(f"{name}: no usable examples for train")
+            raise DataError(f"{name}: no row can be trained on; see regard check")
         lines = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in held_out)
         (partial / "held_out.jsonl").write_text(lines, "utf-8")
         index = {
             "format_version": FORMAT_VERSION,
-            "left_out": made.left_out,
-            "files": made.files,
+            "left_out": maker.left_out,
+            "files": maker.files,
             "arrays": shapes,
             "sums": {path.name: _sums(path) for path in sorted(partial.iterdir())},
         }
@@ -286,7 +283,7 @@ def _sums(path: Path) -> list[str]:
 
 
 def _is_damaged(folder: Path, sums: Mapping[str, Sequence[str]], *, whole: bool) -> bool:
-    """Whether a file is not as long as it was, or one of the blocks looked at is not what was written."""
+    """True if a file has another length, or a checked block another checksum, than when it was written."""
     for name, blocks in sums.items():
         if -(-(folder / Path(name).name).stat().st_size // BLOCK) != len(blocks):
             return True
@@ -302,7 +299,7 @@ def _is_damaged(folder: Path, sums: Mapping[str, Sequence[str]], *, whole: bool)
 
 
 def held_out(folder: Path) -> list[Row]:
-    """The rows that were held out."""
+    """Read the rows that were held out."""
     with (folder / "held_out.jsonl").open(encoding="utf-8") as lines:
         return [Row(**json.loads(line)) for line in lines]
 

@@ -12,6 +12,6 @@ from regard.files.row import Row
 class Example:
     row: Row
     arrays: Arrays
-    """What the cache keeps, by name."""
+    """The arrays that the cache keeps, by name."""
     notes: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of it while it is fresh, such as whether it was cut."""
+    """Facts known only when it was just encoded, such as whether it was truncated."""

@@ -1,7 +1,7 @@
-"""Histories of items in windows: a long history gives an example for every so many of its items.
+"""Histories of items in windows: a long history gives several examples.
 
-Windows are anchored at the end of a history. None of them is made in advance, a window is a slice of the
-mapped array.
+Windows are anchored at the end of a history. None is made in advance: a window is a slice of the mapped
+array.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,14 +18,14 @@ class Windowing(Encoder, Protocol):
 
     @property
     def overlap(self) -> int:
-        """Items that a window has in common with the one before it."""
+        """Items that a window shares with the one before it."""
 
     @property
     def window(self) -> int:
-        """Items of a window at most."""
+        """Most items of a window."""
 
     def tested(self, rows: Sequence[Row]) -> list[Any]:
-        """Examples whose last item is what is to be recommended."""
+        """Examples whose last item is the one to recommend."""
 
 
 class WindowedHistories(Examples):
@@ -43,16 +43,16 @@ class WindowedHistories(Examples):
         lengths_H = np.diff(self.columns["items"].ends, prepend=0)
         counts_H = np.maximum(1, -(-(lengths_H - encoder.overlap) // self.step))
         self._after_H = np.cumsum(counts_H)
-        """The number of the window after the last of each history."""
+        """The number of the first window after each history."""
         sizes = np.full(int(self._after_H[-1]), self.step, np.int32)
         sizes[self._after_H - counts_H] = lengths_H - encoder.overlap - (counts_H - 1) * self.step
         self.sizes = sizes[:, None]
 
     @classmethod
     def scored(cls, encoder: Any, rows: Iterable[Row]) -> Sequence[Any]:
-        """Histories whose last item is to be recommended, whole."""
-        found: list[Any] = encoder.tested(list(rows))
-        return found
+        """Whole histories whose last item is the one to recommend."""
+        examples: list[Any] = encoder.tested(list(rows))
+        return examples
 
     def kept(self, i: int) -> Arrays:
         if not 0 <= i < len(self):

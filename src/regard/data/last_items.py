@@ -1,4 +1,4 @@
-"""Held-out ends of histories: what is held out is a history whose last item is to be recommended."""
+"""Hold-outs of histories: each held-out row is a history whose last item is the one to recommend."""
 
 from array import array
 from bisect import bisect_left
@@ -11,22 +11,22 @@ from regard.errors import DataError
 from regard.files.row import Row
 
 LEAST = 3
-"""Items of a history of which two are held out."""
+"""Shortest history whose last two items are held out."""
 MOST_VALIDATED, MOST_TESTED = 10_000, 100_000
-"""Histories that are scored at most; of more, some that lie evenly among them."""
+"""Most histories that are scored; of more, an evenly spread sample."""
 
 
 @dataclass(frozen=True)
 class LastOf:
     """Leave-last-out: the last item of every history is for the test, the one before it for validation.
 
-    A history of fewer than three items is only learnt from.
+    A history of fewer than three items is for training only.
     """
 
     wholes: str = "users"
 
     def border(self, rows: Iterable[Row]) -> int:
-        """How many histories there are."""
+        """The number of histories."""
         return sum(1 for _ in rows)
 
     def split(self, border: int, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
@@ -46,14 +46,14 @@ class LastOf:
 
 @dataclass(frozen=True)
 class AtTime:
-    """Global temporal split: training before a moment, validation behind it, the test behind a later one.
+    """Global temporal split: training before one moment, validation after it, the test after a later one.
 
-    To be recommended is the first item behind the moment, from all before it. So nothing is learnt from what
-    came later than what is asked about, as happens where the last of each history is left out.
+    The item to recommend is the first after the moment, from all before it. So nothing is learnt from later
+    than the test, which leave-last-out does.
     """
 
     shares: tuple[float, float] = (0.8, 0.9)
-    """Of all interactions, those before the two moments."""
+    """Shares of all interactions before the two moments."""
     wholes: str = "users"
 
     def border(self, rows: Iterable[Row]) -> tuple[float, float]:
@@ -61,8 +61,8 @@ class AtTime:
         for row in rows:
             if "times" not in row.cells:
                 raise DataError(
-                    f"{row.file}: has no column of times, so that it cannot be cut at a moment; name it with "
-                    'data.columns.time, or set task.split = "last"'
+                    f"{row.file}: has no column of times, so it cannot be split at a moment; name the column "
+                    'with data.columns.time, or set task.split = "last"'
                 )
             times.extend(row.cells["times"])
         first, second = np.quantile(np.frombuffer(times), self.shares)

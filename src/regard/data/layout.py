@@ -1,4 +1,4 @@
-"""What is scored of rows: each of them by itself, or what they hold together."""
+"""Examples to score: one for each row, or made from all rows together, as the layout says."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from regard.files.row import Row
 
 
 def scored(encoder: Encoder, rows: Iterable[Row], name: str) -> Sequence[Any]:
-    """The examples to score; `name` is what errors call the data."""
+    """The examples to score; `name` is the data's name in errors."""
     if encoder.layout is Examples:
         return encoder.encode(list(rows))
     if issubclass(encoder.layout, WindowedHistories):
         return encoder.layout.scored(encoder, rows)
-    found = encoder.layout.of(encoder, rows)
-    if not len(found):
-        found.refuse_unfit(name)
+    examples = encoder.layout.of(encoder, rows)
+    if not len(examples):
+        examples.refuse_unfit(name)
         raise DataError(f"{name}: holds no text")
-    return found
+    return examples

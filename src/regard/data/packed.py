@@ -1,7 +1,8 @@
-"""Text without seams: the tokens of all rows one after another, cut into blocks of one length.
+"""Packed text: the tokens of all rows concatenated and cut into blocks of one length.
 
-The tokens form a ring, which the blocks of an epoch go round once from where (seed, epoch) says: a block may
-begin anywhere, every token is predicted exactly once, and only one block is shorter. Nothing of this is held.
+The tokens form a ring. The blocks of an epoch go round it once, from a start drawn from (seed, epoch): a
+block may begin anywhere, every token is predicted exactly once, and only one block is shorter. Nothing is
+stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ class Packing(Encoder, Protocol):
 
     @property
     def block(self) -> int:
-        """Tokens that are predicted together."""
+        """Tokens of a block, all predicted together."""
 
 
 class Packed(Examples):
@@ -47,7 +48,7 @@ class Packed(Examples):
         return turned
 
     def __getitem__(self, i: Any) -> Any:
-        """With the token before the first that is predicted."""
+        """A block, with the token before the first one that is predicted."""
         begin = self._place(i)
         places = np.arange(begin - 1, begin + self.sizes[i, 0])
         return self._encoder.revive(self.row(i), {"ids": self._tokens.take(places, mode="wrap")})
@@ -58,16 +59,16 @@ class Packed(Examples):
         return (self._begin + i * self.block) % len(self._tokens)
 
     def row(self, i: int) -> Row:
-        """The row in which it begins."""
+        """The row in which a block begins."""
         return super().row(int(np.searchsorted(self._ends, self._place(i), side="right")))
 
     def refuse_unfit(self, name: str) -> None:
-        """A text that does not fill one block teaches nothing."""
+        """Raise DataError for a text that does not fill one block."""
         n_tokens = int(self.sizes.sum())
         if not n_tokens:
             raise DataError(f"{name}: holds no text")
         if n_tokens < self.block:
             raise DataError(
-                f"{name}: holds {n_tokens} tokens to learn from, a block has {self.block}; "
+                f"{name}: holds {n_tokens} tokens, fewer than one block of {self.block}; "
                 "give more text, or a smaller task.max_length"
             )

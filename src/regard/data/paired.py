@@ -1,11 +1,11 @@
-"""Documents in pairs: two runs of sentences that follow one another, or do not, drawn anew in every epoch.
+"""Pairs for next-sentence prediction: two runs of sentences that do or do not follow, drawn anew every epoch.
 
-A document gives an example for every `room` tokens that it has, begun or whole. Its windows lie evenly over
-it and are moved by up to half a window; each begins with a sentence and holds whole sentences. A window is
-cut in two at one of them; every second time its second half makes way for sentences of another document, of
-many the ones that are nearest to as long: otherwise the shorter text would give away that it does not follow.
-All of that is drawn from (seed, epoch, example) and the mapped arrays: nothing of it is held, so a run that
-goes on sees what it would have seen.
+A document gives an example for every `room` tokens, the last of them partly filled. Its windows are spread
+evenly over it and shifted by up to half a window; each begins with a sentence and holds whole sentences. A
+window is cut in two at a sentence; in half of the cases its second part is replaced by sentences of another
+document, those of many draws that come closest to its length: otherwise the shorter text would give away that
+it does not follow. All of this is drawn from (seed, epoch, example) and the mapped arrays, and nothing is
+stored, so a resumed run sees the same pairs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,16 @@ from regard.fields.sentences import DOES_NOT, FOLLOWS, NO_PAIR
 from regard.files.row import Row
 
 MARKS = 3
-"""Around two texts: one before them, one after each."""
+"""Special tokens around two texts: one before them, one after each."""
 DRAWS = 32
-"""Of other documents' sentences, of which the longest that fit are taken."""
+"""Draws of another document's sentences, of which the longest that fit are taken."""
 
 
 class Pairing(Encoder, Protocol):
     """An encoder whose rows are documents, or parts of them, learnt from in pairs of runs of sentences.
 
-    Their arrays are `ids`, the `sentence_lengths`, and `closes`: whether the document ends with the row. What
-    it draws from has the arrays `first`, `second` where there is a second run, and `follows`.
+    Their arrays are `ids`, `sentence_lengths`, and `closes`: 1 if the document ends with the row. A pair has
+    the arrays `first`, `second` if there is a second run, and `follows`.
     """
 
     @property
@@ -38,7 +38,7 @@ class Pairing(Encoder, Protocol):
 
 
 class Run(NamedTuple):
-    """Whole sentences one after another: where their tokens begin, and how many each has."""
+    """Consecutive whole sentences: the place of their first token, and the tokens of each."""
 
     begin: int
     lengths: Ints
@@ -55,7 +55,7 @@ class Paired(Examples):
         super().__init__(encoder, arrays, files, left_out)
         self._room, self._epoch = encoder.room, (0, 0)
         self.n_documents = self.n_with_next = 0
-        """Those that hold anything; those of two sentences or more."""
+        """Documents with any text, and documents with two sentences or more."""
         if not self.columns:
             return
         self._tokens, self._lengths, closes = (
@@ -64,12 +64,12 @@ class Paired(Examples):
         rows = np.flatnonzero(closes.values) + 1
         n_rows = len(closes.values)
         self._rows = rows if len(rows) and rows[-1] == n_rows else np.append(rows, n_rows)
-        """Of every document, the row after its last."""
+        """The row after the last of every document."""
         self._ends: Ints = np.asarray(self._tokens.ends[self._rows - 1])
         n_tokens = np.diff(self._ends, prepend=0)
         n_examples = -(-n_tokens // self._room)
         self._numbers = np.cumsum(n_examples)
-        """Of every document, the example after its last."""
+        """The example after the last of every document."""
         self.n_documents = int(np.count_nonzero(n_tokens))
         n_sentences = np.diff(self._lengths.ends[self._rows - 1], prepend=0)
         self.n_with_next = int(np.count_nonzero(n_sentences > 1))
@@ -78,7 +78,7 @@ class Paired(Examples):
 
     @property
     def documents(self) -> Jagged:
-        """Their tokens, as they lie."""
+        """The tokens of every document, in order."""
         return Jagged(self._tokens.values, self._ends)
 
     def in_epoch(self, seed: int, epoch: int) -> Self:
@@ -94,7 +94,7 @@ class Paired(Examples):
         return self._encoder.draw(pair, rng, self)
 
     def _pair(self, i: int, rng: np.random.Generator) -> Arrays:
-        """The runs of an example, and whether the second follows the first."""
+        """The one or two runs of an example, and whether the second follows the first."""
         document, room = self._document(i), int(self.sizes[i, 0]) - MARKS
         begin, lengths = self._run_at(self._place(document, i, rng), room)
         if len(lengths) < 2 or self.n_documents < 2:
@@ -119,7 +119,7 @@ class Paired(Examples):
         return int(self._ends[document - 1]) if document else 0, int(self._ends[document])
 
     def _place(self, document: int, i: int, rng: np.random.Generator) -> int:
-        """A token of the sentence that its window begins with."""
+        """A token of the sentence that the window begins with."""
         begin, end = self._span(document)
         before, after = int(self._numbers[document - 1]) if document else 0, int(self._numbers[document])
         room, last = self._room, after - before - 1
@@ -130,14 +130,14 @@ class Paired(Examples):
         return begin + int(np.clip(moved, 0, end - begin - room))
 
     def _run_at(self, place: int, room: int) -> Run:
-        """The run from the beginning of the sentence that a token stands in."""
+        """The run from the beginning of the sentence of a token."""
         row = int(np.searchsorted(self._tokens.ends, place, side="right"))
         ends = np.cumsum(self._lengths[row], dtype=np.int64)
         within = int(np.searchsorted(ends, place - self._begin(row), side="right"))
         return self._run(row, within, room)
 
     def _run(self, row: int, within: int, room: int) -> Run:
-        """As many sentences as fit, up to the end of the document, from a sentence of a row on."""
+        """The run from a sentence of a row: as many sentences as fit, up to the end of the document."""
         before = int(self._lengths[row][:within].sum(dtype=np.int64))
         first = int(self._lengths.ends[row - 1] if row else 0) + within
         document = int(np.searchsorted(self._rows, row, side="right"))
@@ -152,9 +152,9 @@ class Paired(Examples):
         return self._tokens.values[begin : begin + int(lengths.sum())]
 
     def _elsewhere(self, document: int, room: int, rng: np.random.Generator) -> Ints:
-        """Sentences of another document; the longer a part of one is, the likelier it is drawn.
+        """Sentences of another document; longer parts are drawn more often.
 
-        Where none that was drawn is short enough, the beginning of one.
+        If no drawn sentence is short enough, the beginning of one.
         """
         begin, end = self._span(document)
         best = self._tokens.values[:0]
@@ -162,25 +162,24 @@ class Paired(Examples):
             place = int(rng.integers(int(self._ends[-1]) - (end - begin)))
             place += (end - begin) * (place >= begin)
             row = int(np.searchsorted(self._tokens.ends, place, side="right"))
-            found = self._run(row, int(rng.integers(len(self._lengths[row]))), room)
-            best = max(best, self._tokens_of(*found), key=len)
+            run = self._run(row, int(rng.integers(len(self._lengths[row]))), room)
+            best = max(best, self._tokens_of(*run), key=len)
             if len(best) == room:
                 break
-        return best if len(best) else self._tokens.values[found.begin : found.begin + room]
+        return best if len(best) else self._tokens.values[run.begin : run.begin + room]
 
     def refuse_unfit(self, name: str) -> None:
-        """What has no sentence after another, or none of elsewhere, cannot teach which follows."""
+        """Raise DataError if no sentence follows another, or there is only one document."""
         if not self.n_documents:
             raise DataError(f"{name}: holds no text")
         if self.n_documents < 2:
             raise DataError(
-                f"{name}: holds {self.n_documents} document, so no sentence can come from another; put "
-                "a blank line between documents, or say with task.documents what one is (lines, paragraphs, "
-                "files)"
+                f"{name}: holds only one document, so no sentence can come from another; put a blank line "
+                "between documents, or set task.documents to what a document is (lines, paragraphs or files)"
             )
         if not self.n_with_next:
             raise DataError(
-                f"{name}: every document has only one sentence, so none has a next; write a sentence a line "
-                "with a blank line between documents, or split texts at their marks with "
+                f"{name}: every document has only one sentence, so none follows another; write one sentence "
+                "a line with a blank line between documents, or split texts at punctuation with "
                 'task.sentences = "marks"'
             )

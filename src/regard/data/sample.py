@@ -1,4 +1,4 @@
-"""A fair sample of what is too much to hold."""
+"""Fair samples of streams that are too large to hold."""
 
 import random
 from collections.abc import Callable, Iterable
@@ -7,13 +7,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 ENOUGH = 1_000_000
-"""Rows that a vocabulary is learnt from at most: more teach it nothing new."""
+"""Most rows that a vocabulary is learnt from; more would not change it."""
 
 
 def sampled(items: Iterable[T], most: int = ENOUGH) -> list[T]:
-    """All of them in their order, or `most` drawn with equal chances; the same ones every time.
+    """All items in order, or `most` drawn with equal chances; the same ones every time.
 
-    A reservoir: the n-th item comes in with a chance of most/n, in the place of any other.
+    A reservoir: the n-th item enters with a chance of most/n and replaces any other.
     """
     rng = random.Random(0)
     kept: list[T] = []
@@ -26,10 +26,10 @@ def sampled(items: Iterable[T], most: int = ENOUGH) -> list[T]:
 
 
 def thinned(items: Iterable[T], most: int, size: Callable[[T], int]) -> tuple[list[T], int]:
-    """All of them in their order, or one drawn of every 2, 4, 8 … neighbours; and how many there were.
+    """All items in order, or one drawn from every 2, 4, 8 … neighbours; and how many there were.
 
-    What is kept has no more than `most` in size, but for one item that is larger by itself. It is spread over
-    the whole, and the same every time.
+    The total size is at most `most`, unless a single item is larger. The sample is spread over the whole
+    stream, and the same every time.
     """
     rng = random.Random(0)
     kept: list[T] = []

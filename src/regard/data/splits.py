@@ -1,6 +1,6 @@
 """Validation data held out of the training data where a recipe gives none.
 
-What is held out is decided by a border, read off all rows once; the rows are then split as they stream by.
+One pass over all rows finds a border; the rows are then split as they stream by.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,18 +17,18 @@ HELD_OUT = 20
 MOST_HELD_OUT = 2000
 """but no more than this."""
 SHARES = (0.7, 0.1, 0.2)
-"""Of a series its end is held out: for validation, and behind it for the test."""
+"""Shares of a series for training, validation and test, in the order of time."""
 END, MOST_OF_END = 10, 1_000_000
-"""Of a text without documents its last tenth is held out, but no more than so many characters."""
+"""The last tenth of a text without documents is held out, at most so many characters."""
 
 
 class HoldOut(Protocol):
     @property
     def wholes(self) -> str:
-        """What users call the things that are held out as a whole."""
+        """The users' word for units that are held out as a whole, such as documents."""
 
     def border(self, rows: Iterable[Row]) -> Any:
-        """Reads all rows to find what is held out."""
+        """Read all rows to find the border of the part that is held out."""
 
     def split(self, border: Any, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
         """Yields the rows to train on; the others go to `held_out`."""
@@ -36,7 +36,7 @@ class HoldOut(Protocol):
 
 @runtime_checkable
 class HoldsOutTest(HoldOut, Protocol):
-    """Holds out a test as well, where the objective says what in a history or a series it is."""
+    """A hold-out that also has test data: the end of a history or a series."""
 
     def test(self, border: Any, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to test with."""
@@ -48,9 +48,8 @@ class Every:
 
     wholes: str = "rows"
     together: str | None = None
-    """The role whose rows, where they follow one another and are the same in it, are held out together.
-
-    So are those of one record.
+    """A role: consecutive rows with the same cell there are held out together, and so are those of one
+    record.
     """
 
     def border(self, rows: Iterable[Row]) -> int:
@@ -65,8 +64,8 @@ class Every:
                 held_out.append(row)
 
     def numbered(self, rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
-        """Yields rows with the number, from 1, of the whole they belong to: a document with all its parts, or
-        neighbours that come from one record or have the same in the role `together`.
+        """Yield rows with the number, from 1, of their unit: a document with all its parts, or neighbours
+        that come from one record or have the same cell in the role `together`.
         """
         number, before = 1, None
         for row in rows:
@@ -111,15 +110,15 @@ Lengths = dict[tuple[str, str], int]
 class Borders:
     """Cuts every series at moments in time: training, validation, test.
 
-    What is scored begins with the rows before the border that a forecast looks back to; they are context, and
-    nothing of them is foretold a second time.
+    A part that is scored begins with the rows before its border that a forecast looks back to; they are
+    context and are not forecast again.
     """
 
     look_back: int
     rows: tuple[int, ...] = ()
-    """Rows of each part; what follows them is not used."""
+    """Rows of each part; later rows are not used."""
     shares: tuple[float, ...] = SHARES
-    """Of the rows of each series, where `rows` does not say."""
+    """Shares of the rows of each series, if `rows` is empty."""
     wholes: str = "steps"
 
     def border(self, rows: Iterable[Row]) -> Lengths:
@@ -129,8 +128,8 @@ class Borders:
         for (file, name), n in lengths.items():
             if n < sum(self.rows):
                 raise DataError(
-                    f"{file}: series {name or 1} has {n:,} rows, task.split asks for {sum(self.rows):,}; "
-                    "lower its rows, or give shares"
+                    f"{file}: series {name or 1} has {n:,} rows, but task.split needs {sum(self.rows):,}; "
+                    "lower its numbers of rows, or give shares"
                 )
         return lengths
 
@@ -160,13 +159,13 @@ class Borders:
                 yield part
 
     def _cuts(self, n: int) -> list[int]:
-        """Where each part ends."""
+        """The end of each part."""
         if self.rows:
             return [sum(self.rows[: at + 1]) for at in range(len(self.rows))]
         return [round(n * sum(self.shares[: at + 1])) for at in range(len(self.shares))]
 
     def _places(self, rows: Iterable[Row]) -> Iterator[tuple[int, Row]]:
-        """Where in its series each row begins."""
+        """Yield each row with its place in its series."""
         done: Lengths = {}
         for row in rows:
             begins = done.get(_series(row), 0)
@@ -179,7 +178,7 @@ def _series(row: Row) -> tuple[str, str]:
 
 
 def _cut(row: Row, begins: int, context: int, first: int, after: int) -> Row | None:
-    """What a stretch, which begins there in its series, has of a part with its context; None if nothing."""
+    """The overlap of a row, which begins there in its series, with a part and its context; None if empty."""
     cell = row.cells["series"]
     begin, end = max(context - begins, 0), min(after - begins, len(cell["values"]))
     if begin >= end:
@@ -194,5 +193,5 @@ def _cut(row: Row, begins: int, context: int, first: int, after: int) -> Row | N
 
 
 def closes(row: Row) -> bool:
-    """Whether the next row is another document, and not a part of the same."""
+    """True if the next row begins another document."""
     return not any(isinstance(cell, str) and goes_on(cell) for cell in row.cells.values())

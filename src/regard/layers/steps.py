@@ -54,7 +54,7 @@ class Known(nn.Module):
         return scaled(known_BTK, self.mean, self.deviation).nan_to_num(0.0)
 
 
-class Ahead(Known):
+class Prefetch(Known):
     """What is known of each step of the future → what it adds to the forecast of that step."""
 
     def __init__(self, mean: Sequence[float], deviation: Sequence[float], n_out: int) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from regard.fields.axis import Axis
 from regard.layers.dropout import Dropout
 from regard.layers.inputs import Inputs
-from regard.layers.steps import Ahead, Instance, n_patches, scaled
+from regard.layers.steps import Instance, Prefetch, n_patches, scaled
 from regard.linear import Linear
 from regard.models.encoders.series import PatchTSTConfig
 from regard.models.settings import ModelSettings
@@ -44,12 +44,12 @@ class ForecasterConfig(ModelSettings):
         return f"PatchTST forecaster, {size}, {encoder.channels} channels"
 
 
-def ahead(widths: Widths) -> Ahead | None:
+def ahead(widths: Widths) -> Prefetch | None:
     """The part of a forecaster for what is known ahead of time, if anything is."""
     width, n_outputs = widths.input, 1 + widths.target["quantiles"]
     if not width["known"]:
         return None
-    return Ahead(width["known_mean"], width["known_deviation"], width["channels"] * n_outputs)
+    return Prefetch(width["known_mean"], width["known_deviation"], width["channels"] * n_outputs)
 
 
 class Forecaster(nn.Module):

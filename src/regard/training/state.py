@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from regard import durable
-from regard.data.ahead import Ahead
 from regard.data.batching import Order, Place, split
 from regard.data.cache import Examples
+from regard.data.prefetch import Prefetch
 from regard.errors import CheckpointError
 from regard.tasks.task import Batch, Tally, Task, evaluating
 from regard.training import checkpoint
@@ -85,7 +85,7 @@ class Training:
         self.saved_seconds = 0.0
         self.failed_saves = 0
         self.order = Order(self.train.sizes, self.plan.tokens_per_batch, self.seed)
-        self.loader = Ahead(self._batch_at, self.order.after, self.plan.workers)
+        self.loader = Prefetch(self._batch_at, self.order.after, self.plan.workers)
         self.started = time.perf_counter()
         self.tally: Tally | None = None
         """The tally of the weights that are kept, on what was scored last."""

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from regard.data.ahead import Ahead
+from regard.data.prefetch import Prefetch
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 5])
 def test_gives_what_is_asked_for(workers: int) -> None:
-    ahead = Ahead(lambda place: place * place, lambda place: place + 1, workers)
+    ahead = Prefetch(lambda place: place * place, lambda place: place + 1, workers)
     assert [ahead(n) for n in range(20)] == [n * n for n in range(20)]
     assert [ahead(n) for n in (7, 8, 3, 3, 100, 0)] == [49, 64, 9, 9, 10_000, 0]
     ahead.close()
@@ -19,7 +19,7 @@ def test_gives_what_is_asked_for(workers: int) -> None:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_is_ahead_but_not_far(workers: int) -> None:
     made: list[int] = []
-    ahead = Ahead(lambda place: made.append(place), lambda place: place + 1, workers)
+    ahead = Prefetch(lambda place: made.append(place), lambda place: place + 1, workers)
     ahead(0)
     deadline = time.monotonic() + 5
     while len(made) < 1 + 2 * workers and time.monotonic() < deadline:
@@ -29,7 +29,7 @@ def test_is_ahead_but_not_far(workers: int) -> None:
 
 
 def test_works_in_other_threads() -> None:
-    ahead = Ahead(lambda place: threading.current_thread().name, lambda place: place + 1, 1)
+    ahead = Prefetch(lambda place: threading.current_thread().name, lambda place: place + 1, 1)
     assert ahead(0).startswith("loader")
     ahead.close()
 
@@ -40,7 +40,7 @@ def test_a_fault_comes_out_where_it_is_asked_for() -> None:
             raise ValueError("spoilt")
         return place
 
-    ahead = Ahead(make, lambda place: place + 1, 1)
+    ahead = Prefetch(make, lambda place: place + 1, 1)
     assert [ahead(0), ahead(1)] == [0, 1]
     with pytest.raises(ValueError, match="spoilt"):
         ahead(2)

@@ -1,4 +1,4 @@
-"""What comes next is made while the present is used."""
+"""Prefetching: the next batches are made in threads while the current one is used."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,10 +9,10 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 
-class Ahead(Generic[P, T]):
-    """`make(place)`, begun before it is asked for, in threads; how many there are changes nothing but time.
+class Prefetch(Generic[P, T]):
+    """Calls `make(place)` in threads before it is needed; their number changes nothing but time.
 
-    Places are expected in the order of `after`; any other is made when it is asked for.
+    Places are expected in the order of `after`; any other is made when it is requested.
     """
 
     def __init__(self, make: Callable[[P], T], after: Callable[[P], P], workers: int) -> None:
@@ -26,10 +26,10 @@ class Ahead(Generic[P, T]):
         if not self._begun or self._begun[0][0] != place:
             self._forget()
             self._begin(place)
-        _, asked = self._begun.popleft()
+        _, future = self._begun.popleft()
         while len(self._begun) < 2 * self._workers:
             self._begin(self._after(self._begun[-1][0] if self._begun else place))
-        return asked.result()
+        return future.result()
 
     def _begin(self, place: P) -> None:
         assert self._threads is not None
