@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression as SklearnRegression
 
 from regard.baselines import scikit
-from regard.baselines.ngrams import NgramRegression, around
+from regard.baselines.ngrams import NgramRegression, parts_of
 from regard.baselines.scikit import WORD, LogisticRegression, Ngrams
 from regard.errors import RunError
 from regard.fields.text import Text
@@ -137,7 +137,7 @@ def test_a_relation_is_read_off_what_stands_between() -> None:
 
 def test_the_parts_of_a_marked_sentence() -> None:
     marked = read_marked("a <e2>b c</e2> d <e1>e</e1> f", "f:1")
-    assert around(marked) == ["e2 e1 a b c d e f", "e", "e2 e1  d ", "b c"]
+    assert parts_of(marked) == ["e2 e1 a b c d e f", "e", "e2 e1  d ", "b c"]
 
 
 def test_texts_without_any_ngram() -> None:
@@ -177,6 +177,6 @@ def test_without_scikit_learn_one_sentence_says_what_to_install(monkeypatch: pyt
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(
-        RunError, match=r"it needs scikit-learn; install it with: pip install 'regard\[baselines\]'"
+        RunError, match=r"this needs scikit-learn; install it with: pip install 'regard\[baselines\]'"
     ):
         NgramRegression.fit(Classify.fit(ClassifyConfig(), planted(9)), planted(9))

@@ -132,6 +132,6 @@ def test_without_crfsuite_one_sentence_says_what_to_install(monkeypatch: pytest.
     task = fitted(train)
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(
-        RunError, match=r"it needs python-crfsuite; install it with: pip install 'regard\[baselines\]'"
+        RunError, match=r"this needs python-crfsuite; install it with: pip install 'regard\[baselines\]'"
     ):
         FeatureCRF.fit(task, train)

@@ -1,4 +1,4 @@
-"""The protocol of a baseline: what learns from rows in seconds and answers as a model does."""
+"""The protocol of a baseline: it learns from rows in seconds and answers as a model does."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ class Baseline(Protocol):
 
     @classmethod
     def suits(cls, task: Any) -> bool:
-        """Whether it can read the kinds of data that the task has."""
+        """True if the baseline can read the task's kinds of data."""
         return True
 
     @classmethod
     @abstractmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
-        """Learns from training rows, a fair sample where there are very many; RegardError if it cannot."""
+        """Learn from training rows, a fair sample if there are very many; RegardError if it cannot."""
 
     @abstractmethod
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:

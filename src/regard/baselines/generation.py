@@ -1,4 +1,4 @@
-"""Texts without a network: the input again, its beginning, or what was written for the most similar input."""
+"""Baselines of generation: the input itself, its beginning, or the output of the most similar input."""
 
 import math
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from regard.files.row import Row, text_of
 from regard.metrics.rouge import lead, words
 
 LONGEST = 5_000
-"""Characters of an input that are compared."""
+"""Characters of an input that are compared, from its beginning."""
 TOGETHER = 256
-"""Inputs that are compared at once."""
+"""Inputs compared at a time."""
 
 
 class Copy(Baseline):
@@ -35,7 +35,7 @@ class Copy(Baseline):
 
 
 class Lead(Baseline):
-    """As many words of the input's beginning as outputs have in the training data, on average."""
+    """The beginning of the input, with as many words as an average output of the training data."""
 
     name: ClassVar[str] = "beginning of the input"
 
@@ -44,8 +44,8 @@ class Lead(Baseline):
 
     @classmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
-        given, wanted = task.roles
-        return cls(given, round(float(np.mean([len(words(text_of(row.cells[wanted]))) for row in rows]))))
+        source, target = task.roles
+        return cls(source, round(float(np.mean([len(words(text_of(row.cells[target]))) for row in rows]))))
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
         return [lead(text_of(one.row.cells[self.role]), self.n_words) for one in examples]
@@ -57,37 +57,37 @@ class Nearest(Baseline):
     name: ClassVar[str] = "nearest neighbour (tf-idf)"
 
     def __init__(self, task: Any, rows: Sequence[Row]) -> None:
-        self.given, self.wanted = task.roles
+        self.source, self.target = task.roles
         inputs = self.inputs(rows)
         self.ngrams = Ngrams(inputs)
         self.inputs_NV: Matrix = self.ngrams.weights(inputs)
-        self.outputs = [text_of(row.cells[self.wanted]) for row in rows]
+        self.outputs = [text_of(row.cells[self.target]) for row in rows]
 
     @classmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
         return cls(task, rows)
 
     def inputs(self, rows: Sequence[Row]) -> list[str]:
-        return [text_of(row.cells[self.given])[:LONGEST] for row in rows]
+        return [text_of(row.cells[self.source])[:LONGEST] for row in rows]
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
-        asked_BV = self.ngrams.weights(self.inputs([one.row for one in examples]))
-        found: list[str] = []
+        queries_BV = self.ngrams.weights(self.inputs([one.row for one in examples]))
+        outputs: list[str] = []
         for begin in range(0, len(examples), TOGETHER):
-            similar_BN = (asked_BV[begin : begin + TOGETHER] @ self.inputs_NV.T).toarray()
-            found += [self.outputs[place] for place in similar_BN.argmax(1)]
-        return found
+            similar_BN = (queries_BV[begin : begin + TOGETHER] @ self.inputs_NV.T).toarray()
+            outputs += [self.outputs[place] for place in similar_BN.argmax(1)]
+        return outputs
 
 
 class NearestReply(Nearest):
-    """A reply that was given to the most similar context; it has no probability to give to any other."""
+    """The reply to the most similar context; it gives other replies no probability."""
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
         return [(text, math.inf) for text in super().answers(examples)]
 
 
 class NgramReply(Baseline):
-    """How likely a reply is by the n-grams of all replies, whatever was said before; it writes nothing."""
+    """The probability of a reply by the n-grams of all replies, without its context; it writes nothing."""
 
     name: ClassVar[str] = "5-grams of replies (Kneser-Ney)"
 

@@ -1,10 +1,10 @@
 """An n-gram language model with interpolated modified Kneser-Ney smoothing (Chen & Goodman 1999).
 
-    p(w | h) = (a(h w) − D) / a(h •) + γ(h) · p(w | h without its first token)
+p(w | h) = (a(h w) − D) / a(h •) + γ(h) · p(w | h without its first token)
 
-`a` counts the longest n-grams; of a shorter one it is how many different tokens stand before it. D depends on
-whether a is 1, 2 or more, γ(h) hands on what all D of a context add up to, and under the shortest context all
-tokens of the vocabulary are alike. The training text is a ring, so that every n-gram has a token before it.
+`a` counts the longest n-grams; for a shorter one it is the number of different tokens before it. D depends on
+whether a is 1, 2 or more, γ(h) passes on the sum of all D of a context, and below the shortest context all
+tokens of the vocabulary are equal. The training text is a ring, so that every n-gram has a token before it.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Order:
         return cls(keys, a - discounts, totals.astype(np.float64), handed_on)
 
     def find(self, keys: Ints) -> Ints:
-        """The numbers of n-grams; UNSEEN where there is none."""
+        """The numbers of n-grams; UNSEEN for those that do not occur."""
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[places] == keys, places, UNSEEN)
 
@@ -72,27 +72,27 @@ class KneserNey:
         self.orders.append(Order.of(keys, counts, vocab))
 
     def log_probs(self, tokens: Ints) -> Floats:
-        """The log-probability of each token but the first, which is only a context."""
+        """The log-probability of each token but the first, which is only context."""
         tokens = np.asarray(tokens, np.int64)
         p = np.full(len(tokens), 1 / self.vocab)
         contexts = np.zeros(len(tokens), np.int64)
         for n, order in enumerate(self.orders[: len(tokens)]):
             contexts = contexts[: len(tokens) - n]
             seen = contexts != UNSEEN
-            found = np.where(seen, order.find(contexts * self.vocab + tokens[n:]), UNSEEN)
-            of = np.where(found == UNSEEN, 0.0, order.discounted[found]) / order.totals[contexts]
-            p[n:] = np.where(seen, of + order.handed_on[contexts] * p[n:], p[n:])
-            contexts = found
+            numbers = np.where(seen, order.find(contexts * self.vocab + tokens[n:]), UNSEEN)
+            share = np.where(numbers == UNSEEN, 0.0, order.discounted[numbers]) / order.totals[contexts]
+            p[n:] = np.where(seen, share + order.handed_on[contexts] * p[n:], p[n:])
+            contexts = numbers
         logs: Floats = np.log(p[1:])
         return logs
 
 
 def discount(a: Ints) -> Floats:
-    """D of an `a` of 0, 1, 2, and 3 or more, by how many n-grams have an a of 1 to 4.
+    """The discount D for an `a` of 0, 1, 2, and 3 or more, from the numbers of n-grams with an a of 1 to 4.
 
-    Where these are too few for the formula, half of a.
+    If these are too few for the formula, half of a.
     """
     n = np.bincount(a, minlength=5).tolist()
     y = n[1] / max(1, n[1] + 2 * n[2])
-    found = [k - (k + 1) * y * n[k + 1] / n[k] if n[k] else 0.0 for k in (1, 2, 3)]
-    return np.array([0.0, *(d if 0 < d < k else k / 2 for k, d in enumerate(found, 1))])
+    discounts = [k - (k + 1) * y * n[k + 1] / n[k] if n[k] else 0.0 for k in (1, 2, 3)]
+    return np.array([0.0, *(d if 0 < d < k else k / 2 for k, d in enumerate(discounts, 1))])

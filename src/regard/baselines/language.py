@@ -1,4 +1,4 @@
-"""What n-grams and frequencies know of a text without labels."""
+"""Baselines of language models: n-grams, and the frequencies of tokens."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from regard.files.row import Row
 
 
 def tokens_of(task: Any, rows: Sequence[Row]) -> Ints:
-    """All tokens of the rows, one after another, as they are learnt from."""
+    """All tokens of the rows, concatenated as for training."""
     tokens: Ints = np.asarray(task.layout.of(task, rows).columns["ids"].values)
     return tokens
 
@@ -34,8 +34,8 @@ class NgramModel(Baseline):
 
 
 class Unigram(Baseline):
-    """The commonest token for everything hidden, with the share of each token as its probability; that of two
-    texts one follows the other is as likely as not.
+    """The commonest token for every mask, with the share of each token as its probability; the second text
+    follows the first with probability ½.
     """
 
     name: ClassVar[str] = "commonest token"

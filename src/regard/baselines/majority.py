@@ -1,4 +1,4 @@
-"""The commonest answer, whatever is asked."""
+"""The commonest answer, for every input."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from regard.files.row import Row
 
 
 class Majority(Baseline):
-    """The commonest label of the training data; where an input may have several, their commonest set."""
+    """The commonest label of the training data, or the commonest set of labels."""
 
     name: ClassVar[str] = "majority"
 

@@ -1,4 +1,4 @@
-"""Forecasts without a model: the last value goes on, or the last season does."""
+"""Naive forecasts: the last value repeated, or the last season."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -13,7 +13,7 @@ Floats = NDArray[Any]
 
 
 class LastValue(Baseline):
-    """The last value that is known of each channel."""
+    """The last known value of each channel."""
 
     name: ClassVar[str] = "last value"
 
@@ -22,7 +22,7 @@ class LastValue(Baseline):
 
     @classmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
-        """Nothing is learnt but the season, which the task's field has found already."""
+        """Take the season from the task's field; nothing else is learnt."""
         return cls(task.horizon, 1)
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
@@ -30,7 +30,7 @@ class LastValue(Baseline):
 
 
 class SeasonalNaive(LastValue):
-    """The value one season before, as long as the past that is read holds a season."""
+    """The value one season before, if the past that is read holds a whole season."""
 
     name: ClassVar[str] = "seasonal naive"
 
@@ -46,9 +46,9 @@ class SeasonalNaive(LastValue):
 
 
 def repeated(steps_TC: Floats, season: int, horizon: int) -> Floats:
-    """forecast_CY1: the last season over and over, of a step that is missing there the season before.
+    """forecast_CY1: the last season repeated; a step that is missing in it is taken from the season before.
 
-    A step that was never seen is the last value of its channel, 0 if there is none.
+    A step that was never seen is the last value of its channel, or 0 if there is none.
     """
     n_before = -len(steps_TC) % season
     whole_TC = np.pad(np.asarray(steps_TC, np.float64), ((n_before, 0), (0, 0)), constant_values=np.nan)
@@ -62,5 +62,5 @@ def last_known(values: Floats) -> Floats:
     """The last value along the first axis that is not NaN; NaN where there is none."""
     numbers = np.arange(len(values)).reshape(-1, *[1] * (values.ndim - 1))
     last = np.where(np.isnan(values), 0, numbers).max(0, keepdims=True)
-    found: Floats = np.take_along_axis(values, last, 0)[0]
-    return found
+    latest: Floats = np.take_along_axis(values, last, 0)[0]
+    return latest

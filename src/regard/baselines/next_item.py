@@ -1,7 +1,7 @@
-"""What to recommend without a network: the popular, the recently popular, what followed, what goes together.
+"""Baselines of recommendation: popularity, recent popularity, a Markov chain, item-kNN.
 
-Each gives a score to every item of the catalogue. What stands in the history is left out as the task says;
-of equal scores the more frequent item comes first, as in the catalogue.
+Each scores every item of the catalogue. Items of the history are left out if the task says so; of equal
+scores the more frequent item comes first, as in the catalogue.
 """
 
 from abc import abstractmethod
@@ -20,14 +20,14 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 RECENT = 0.9
-"""Of all interactions, those before the recent ones."""
+"""Share of all interactions that are not recent."""
 MOST_PAIRED = 50
-"""Items of a history, its last ones, of which each two count as chosen together."""
+"""The last items of a history, of which each two count as chosen together."""
 PAIRS_AT_ONCE = 4_000_000
 
 
 class NextItem(Baseline):
-    """A score for each item, and from it the list and the rank that `Recommend.tally` takes."""
+    """Base class: scores of all items, and from them the list and the rank that `Recommend.tally` takes."""
 
     def __init__(self, task: Any) -> None:
         self.task, self.n_items = task, len(task.items.names)
@@ -40,18 +40,18 @@ class NextItem(Baseline):
         config = self.task.config
         return [
             listed(
-                self.scores(known),
+                self.scores(history),
                 int(one.arrays["target"][0]),
-                known if config.remove_seen else None,
+                history if config.remove_seen else None,
                 config.k,
             )
             for one in examples
-            for known in [_known(one.arrays["items"])]
+            for history in [_known(one.arrays["items"])]
         ]
 
 
 def listed(scores_V: Floats, target: int, seen: Ints | None, k: int) -> tuple[int, tuple[int, ...]]:
-    """The rank of the target among all items, from 1, and the best k, without those that were seen."""
+    """The rank of the target among all items, from 1, and the best k; `seen` items are left out."""
     if seen is not None:
         scores_V = scores_V.copy()
         scores_V[seen] = -np.inf
@@ -64,7 +64,7 @@ def listed(scores_V: Floats, target: int, seen: Ints | None, k: int) -> tuple[in
 
 
 class MostPopular(NextItem):
-    """What was chosen most often."""
+    """The items chosen most often."""
 
     name: ClassVar[str] = "most popular"
 
@@ -82,7 +82,7 @@ class MostPopular(NextItem):
 
 
 class RecentlyPopular(MostPopular):
-    """What was chosen most often in the last tenth of the interactions."""
+    """The items chosen most often in the last tenth of the interactions."""
 
     name: ClassVar[str] = "recently popular"
 
@@ -98,7 +98,7 @@ class RecentlyPopular(MostPopular):
 
 @dataclass(frozen=True)
 class Sparse:
-    """A matrix of which most entries are 0, row by row."""
+    """A sparse matrix, row by row."""
 
     ends: Ints
     columns: Ints
@@ -106,7 +106,7 @@ class Sparse:
 
     @classmethod
     def of(cls, keys: Ints, values: Floats, n: int) -> Self:
-        """The n × n matrix with these values at row · n + column, which are sorted."""
+        """The n × n matrix with these values at sorted keys row · n + column."""
         return cls(np.searchsorted(keys, np.arange(n) * n), keys % n, values)
 
     def row(self, number: int) -> tuple[Ints, Floats]:
@@ -116,7 +116,9 @@ class Sparse:
 
 
 class Markov(NextItem):
-    """What followed the last item most often (a first-order chain); what never did, by its popularity."""
+    """The items that followed the last one most often (a first-order chain), then the others by
+    popularity.
+    """
 
     name: ClassVar[str] = "Markov chain"
 
@@ -134,7 +136,7 @@ class Markov(NextItem):
         return cls(task, Sparse.of(unique, counts.astype(np.float64), n), popular)
 
     def scores(self, history: Ints) -> Floats:
-        scores_V: Floats = self.share_V.copy()  # less than a single time that it followed
+        scores_V: Floats = self.share_V.copy()  # less than following once
         if len(history):
             columns, counts = self.followed.row(int(history[-1]))
             scores_V[columns] += counts
@@ -142,7 +144,7 @@ class Markov(NextItem):
 
 
 class ItemKNN(NextItem):
-    """What is most like the items of the history, by who chose both: the sum of their cosines."""
+    """The items most similar to those of the history: sums of cosines over the users who chose both."""
 
     name: ClassVar[str] = "item-kNN"
 
@@ -168,13 +170,13 @@ class ItemKNN(NextItem):
 
 
 def _pairs(chosen: Sequence[Ints], n: int) -> tuple[Ints, Floats]:
-    """Sorted keys, row · n + column, of items that were chosen together, and how often."""
+    """Sorted keys, row · n + column, of items that were chosen together, with counts."""
     keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for part in _blocks(chosen):
-        found = np.concatenate(
+        pair_keys = np.concatenate(
             [(items[:, None] * n + items)[~np.eye(len(items), dtype=bool)] for items in part]
         )
-        unique, times = np.unique(found, return_counts=True)
+        unique, times = np.unique(pair_keys, return_counts=True)
         both, places = np.unique(np.concatenate([keys, unique]), return_inverse=True)
         counts = np.bincount(places, np.concatenate([counts, times]), len(both)).astype(np.int64)
         keys = both
@@ -182,7 +184,7 @@ def _pairs(chosen: Sequence[Ints], n: int) -> tuple[Ints, Floats]:
 
 
 def _blocks(chosen: Sequence[Ints]) -> Iterator[Sequence[Ints]]:
-    """Some histories at a time, so that their pairs fit into memory."""
+    """Yield blocks of histories whose pairs fit into memory."""
     begin = n_pairs = 0
     for end, items in enumerate(chosen, 1):
         n_pairs += len(items) ** 2

@@ -1,4 +1,4 @@
-"""Logistic regression on tf-idf weights of n-grams: what people try first on labelled text."""
+"""Logistic regression on tf-idf weights of n-grams: the usual first method for labelled text."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -8,12 +8,12 @@ from regard.baselines.scikit import LogisticRegression, Matrix, Ngrams, side_by_
 from regard.files.row import Row
 
 LONGEST = 5_000
-"""Characters of a text that are read."""
+"""Characters of a text that are read, from its beginning."""
 
 
 class NgramRegression(Baseline):
-    """Of two texts the n-grams of each and those that both have; of a sentence with two marked entities those
-    of the entities, of what stands between them, and of the whole.
+    """Logistic regression on n-grams. Two texts have their own and the common ones; a sentence with two
+    marked entities has those of the entities, of the words between, and of the whole.
     """
 
     name: ClassVar[str] = "tf-idf + logistic regression"
@@ -40,9 +40,9 @@ class NgramRegression(Baseline):
         return self.regression.answers(self.weights(columns))
 
     def parts(self, row: Row) -> list[str]:
-        """The texts of a row, each of which has n-grams of its own."""
+        """The texts of a row, each with n-grams of its own."""
         values = [field.parse(row.cells[role], row.where) for role, field in self.fields.items()]
-        texts = values if isinstance(values[0], str) else around(values[0])
+        texts = values if isinstance(values[0], str) else parts_of(values[0])
         return [text[:LONGEST] for text in texts]
 
     def weights(self, columns: Sequence[Sequence[str]]) -> Matrix:
@@ -50,8 +50,8 @@ class NgramRegression(Baseline):
         return side_by_side([*parts, parts[0].minimum(parts[1])] if self.is_pair else parts)
 
 
-def around(marked: Any) -> list[str]:
-    """A sentence, its first entity, what stands between the two, its second entity; which comes first is a
+def parts_of(marked: Any) -> list[str]:
+    """The sentence, its first entity, the words between, its second entity; the order of the entities is a
     word of the sentence.
     """
     (begin, end), (other, other_end) = marked.first, marked.second

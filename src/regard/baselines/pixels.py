@@ -1,4 +1,4 @@
-"""Pictures as rows of numbers: logistic regression on pixels, and the class whose mean picture is nearest."""
+"""Baselines of pictures: logistic regression on pixels, and the class with the nearest mean."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,17 +13,17 @@ from regard.fields.image import Image
 from regard.files.row import Row
 
 SIDE = 32
-"""Pictures are made no larger than this."""
+"""Longest side of the scaled pictures."""
 MOST = 10_000
-"""Pictures that are learnt from: more make a linear map of pixels little better."""
+"""Most pictures that are learnt from; more improve a linear map of pixels little."""
 C, STEPS = 1e-3, 50
-"""A regularisation and a number of steps that do for pixels of deviation 1."""
+"""Inverse regularisation and number of steps, for pixels of deviation 1."""
 
 Rows = NDArray[np.float32]
 
 
 class Pixels:
-    """The pixels of small pictures, of mean 0 and deviation 1 each."""
+    """The pixels of scaled pictures, each with mean 0 and deviation 1."""
 
     def __init__(self, task: Any, rows: Sequence[Row]) -> None:
         ((self.role, field),) = task.given.items()
@@ -75,7 +75,7 @@ class PixelRegression(Baseline):
 
 
 class NearestMean(Baseline):
-    """The label whose pictures have the nearest mean; not for pictures that may have several labels."""
+    """The label whose pictures have the nearest mean; not for pictures with several labels."""
 
     name: ClassVar[str] = "nearest class mean"
 

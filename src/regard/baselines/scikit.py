@@ -1,4 +1,4 @@
-"""What scikit-learn gives to baselines; it comes with `regard[baselines]` and is imported here alone."""
+"""Methods of scikit-learn, which comes with `regard[baselines]` and is imported only here."""
 
 import warnings
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from regard.errors import RunError
 from regard.text.unicode import MARK
 
 Matrix = Any
-"""A row for each example: an array of numpy's, or a sparse matrix of scipy's."""
+"""A row for each example: a numpy array, or a sparse matrix of scipy."""
 
 WORD = rf"[^\W_](?:[\w{MARK}'’-]*\w)?|[^\w\s]"
-"""A word, or a sign by itself."""
+"""A word, or a single punctuation character."""
 MOST_NGRAMS = 50_000
-"""Of words, and as many of characters: the commonest."""
+"""The commonest n-grams of words that are kept, and as many of characters."""
 MOST_PRODUCTS = 10_000_000
-"""Weights times rows of an exact fit; what takes more is learnt row by row."""
+"""Weights times rows of the largest exact fit; beyond it, gradient steps are used."""
 PASSES = 20
 
 
 def need() -> None:
-    """RunError, in one sentence, where scikit-learn is missing."""
+    """Raise RunError if scikit-learn is missing."""
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        raise RunError("it needs scikit-learn; install it with: pip install 'regard[baselines]'") from None
+        raise RunError("this needs scikit-learn; install it with: pip install 'regard[baselines]'") from None
 
 
 class Ngrams:
@@ -46,7 +46,7 @@ class Ngrams:
 
 
 def _fits(vectorizer: Any, texts: Sequence[str]) -> bool:
-    """Learns the n-grams, if there are any."""
+    """Learn the n-grams; False if there are none."""
     try:
         vectorizer.fit(texts)
     except ValueError:
@@ -55,23 +55,23 @@ def _fits(vectorizer: Any, texts: Sequence[str]) -> bool:
 
 
 def blank(n_rows: int) -> Matrix:
-    """A column that says nothing."""
+    """A column of zeros."""
     from scipy.sparse import csr_matrix
 
     return csr_matrix((n_rows, 1), dtype=np.float32)
 
 
 def side_by_side(parts: Sequence[Matrix]) -> Matrix:
-    """Sparse matrices with the same rows as one."""
+    """Join sparse matrices with the same rows into one."""
     from scipy.sparse import hstack
 
     return hstack(parts, format="csr", dtype=np.float32)
 
 
 class LogisticRegression:
-    """A label for each row; where labels are tuples, any number of labels, each decided by itself.
+    """Predicts a label for each row, or, where labels are tuples, any number of independent labels.
 
-    Exact where that takes seconds, else by gradient steps over the rows; the same every time.
+    The fit is exact if that takes seconds, else by gradient steps over the rows; deterministic.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ class LogisticRegression:
         threshold: float = 0.5,
         steps: int | None = None,
     ) -> None:
-        """`c` is the inverse of the regularisation: a large one lets rare n-grams speak.
+        """Fit the model. `c` is the inverse regularisation: a large one gives weight to rare n-grams.
 
-        With `steps`, exact as far as so many go: for rows whose values are all filled.
+        `steps` limits the steps of an exact fit, for dense rows.
         """
         need()
         from sklearn.exceptions import ConvergenceWarning
@@ -92,7 +92,7 @@ class LogisticRegression:
         from sklearn.linear_model import SGDClassifier
 
         self.several, self.threshold = isinstance(labels[0], tuple), threshold
-        self.names = sorted({name for own in labels for name in own} if self.several else set(labels))
+        self.names = sorted({name for names in labels for name in names} if self.several else set(labels))
         n_values = getattr(rows_NF, "nnz", rows_NF.size)
 
         def model() -> Any:
@@ -101,7 +101,7 @@ class LogisticRegression:
             alpha = 1 / (c * rows_NF.shape[0])
             return SGDClassifier(loss="log_loss", alpha=alpha, max_iter=PASSES, random_state=0)
 
-        targets = [[name in own for own in labels] for name in self.names] if self.several else [labels]
+        targets = [[name in names for names in labels] for name in self.names] if self.several else [labels]
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             self._models = [
                 model().fit(rows_NF, target) if len(set(target)) > 1 else None for target in targets
@@ -110,8 +110,8 @@ class LogisticRegression:
     def answers(self, rows_NF: Matrix) -> list[Any]:
         if not self.several:
             (model,) = self._models
-            found: list[Any] = self.names * rows_NF.shape[0] if model is None else [*model.predict(rows_NF)]
-            return found
+            labels: list[Any] = self.names * rows_NF.shape[0] if model is None else [*model.predict(rows_NF)]
+            return labels
         likely = [
             np.ones(rows_NF.shape[0]) if model is None else model.predict_proba(rows_NF)[:, 1]
             for model in self._models

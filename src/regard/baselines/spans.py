@@ -1,4 +1,4 @@
-"""Answers in a context without a network: none, any, or what stands nearest to the words of the question."""
+"""Baselines of question answering: no answer, a random span, or the span nearest to the question's words."""
 
 import random
 from abc import abstractmethod
@@ -16,7 +16,7 @@ from regard.text.unicode import outline
 
 
 class NoAnswer(Baseline):
-    """Says that no context answers its question."""
+    """Answers that no context answers its question."""
 
     name: ClassVar[str] = "no answer"
 
@@ -34,7 +34,7 @@ class NoAnswer(Baseline):
 
 
 class _Span(Baseline):
-    """As many words of the context as answers have in the training data, the median."""
+    """Base class: a span with the median number of words of the answers in the training data."""
 
     def __init__(self, n_words: int, rarity: dict[str, float]) -> None:
         self.n_words, self.rarity = n_words, rarity
@@ -52,7 +52,7 @@ class _Span(Baseline):
         return [self._text(one.row.cells["question"], one.row.cells["context"]) for one in examples]
 
     def _text(self, question: str, context: str) -> str:
-        places = [found.span() for found in WORD.finditer(outline(context))]
+        places = [match.span() for match in WORD.finditer(outline(context))]
         if not places:
             return ""
         n = min(self.n_words, len(places))
@@ -61,11 +61,11 @@ class _Span(Baseline):
 
     @abstractmethod
     def first(self, question: Sequence[str], context: Sequence[str], n: int) -> int:
-        """The first of the n words of the context that answer."""
+        """The place of the first of the n words of the answer."""
 
 
 class RandomSpan(_Span):
-    """Any words of the context; the same ones every time."""
+    """A random span of the context; the same one every time."""
 
     name: ClassVar[str] = "random span"
 
@@ -74,9 +74,9 @@ class RandomSpan(_Span):
 
 
 class NearestSpan(_Span):
-    """Words that the question does not have, next to as many as possible that it has; rare ones count more.
+    """The span that is not in the question but nearest to its words; rare words count more.
 
-    It is the sliding window of Richardson et al. (2013), with distances: Σ rarity / (1 + distance).
+    This is the sliding window of Richardson et al. (2013), with distances: Σ rarity / (1 + distance).
     """
 
     name: ClassVar[str] = "nearest to the question's words"

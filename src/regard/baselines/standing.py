@@ -1,11 +1,11 @@
-"""What baselines scored, and how a model stands beside the best of them, as metrics.json keeps it."""
+"""Scores of baselines and the comparison of a model with the best of them, as kept in metrics.json."""
 
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
 
 Numbers = Mapping[str, float | None]
-"""By metric; None for what is infinite."""
+"""Scores by metric; None for infinite ones."""
 
 
 class Standing(BaseModel):
@@ -13,24 +13,24 @@ class Standing(BaseModel):
 
     split: str = ""
     learnt_from: int = 0
-    """Rows of the training data."""
+    """Training rows that the baselines learnt from."""
     of: int = 0
-    """How many there are."""
+    """All training rows."""
     metric: str = ""
-    """The one that the task is judged by."""
+    """The metric that the task is judged by."""
     scores: Mapping[str, Numbers] = {}
-    """By baseline."""
+    """Scores by baseline."""
     intervals: Mapping[str, Mapping[str, tuple[float, float]]] = {}
     seconds: Mapping[str, float] = {}
     notes: tuple[str, ...] = ()
-    """Why some were not measured, a sentence each."""
+    """Reasons why some baselines were not measured, a sentence each."""
     best: str = ""
     difference: tuple[float, float, float] | None = None
-    """How much the model is above the best, and the ends of the interval."""
+    """Difference of the model from the best baseline, and the ends of its interval."""
     p: float | None = None
     verdict: str = ""
 
     @property
     def is_beaten(self) -> bool:
-        """Whether the model is above every baseline, and not by chance."""
+        """True if the model is significantly above every baseline."""
         return self.verdict.startswith("above")

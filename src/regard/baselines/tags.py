@@ -1,4 +1,4 @@
-"""Tags without a network: the commonest tag of each word, and a linear-chain CRF on features of the words."""
+"""Baselines of tagging: the commonest tag of each word, and a linear-chain CRF on features of the words."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,21 +13,21 @@ from regard.fields.tags import words_of
 from regard.files.row import Row
 
 LONGEST_ENDING = 4
-"""Characters at the end of a word that tell the tag of a word that was never seen."""
+"""Longest ending that predicts the tag of an unseen word, in characters."""
 ROUNDS = 50
 """Iterations of L-BFGS."""
 MOST_PRODUCTS = 20_000_000
-"""Words times pairs of tags that a CRF learns from."""
+"""Most words times pairs of tags that the CRF learns from."""
 
 
 def words_and_tags(rows: Sequence[Row]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yields the words and the tags of each sentence."""
+    """Yield the words and the tags of each sentence."""
     for row in rows:
         yield words_of(row.cells["text"]), words_of(row.cells["tags"])
 
 
 class Dictionary(Baseline):
-    """The commonest tag of a word; of an unseen one that of its longest known ending."""
+    """The commonest tag of a word; for an unseen word that of its longest known ending."""
 
     name: ClassVar[str] = "dictionary"
 
@@ -75,7 +75,7 @@ class FeatureCRF(Baseline):
             import pycrfsuite
         except ImportError:
             raise RunError(
-                "it needs python-crfsuite; install it with: pip install 'regard[baselines]'"
+                "this needs python-crfsuite; install it with: pip install 'regard[baselines]'"
             ) from None
         most = MOST_PRODUCTS // len(task.labels) ** 2
         learnt_from, _ = thinned(rows, max(1, most), lambda row: len(words_of(row.cells["tags"])))
@@ -96,24 +96,24 @@ class FeatureCRF(Baseline):
 
 
 def features(words: Sequence[str]) -> list[list[str]]:
-    """What is told of each word."""
-    own = [_own(word) for word in words]
+    """The features of each word."""
+    single = [_features(word) for word in words]
     marked = ["<s>", *map(str.lower, words), "</s>"]
     return [
         [
-            *own[at],
+            *single[at],
             f"before={marked[at]}",
             f"after={marked[at + 2]}",
             f"before+={marked[at]} {marked[at + 1]}",
             f"after+={marked[at + 1]} {marked[at + 2]}",
-            *(f"before:{one}" for one in (own[at - 1][-2:] if at else ())),
-            *(f"after:{one}" for one in (own[at + 1][-2:] if at + 1 < len(words) else ())),
+            *(f"before:{name}" for name in (single[at - 1][-2:] if at else ())),
+            *(f"after:{name}" for name in (single[at + 1][-2:] if at + 1 < len(words) else ())),
         ]
         for at in range(len(words))
     ]
 
 
-def _own(word: str) -> list[str]:
+def _features(word: str) -> list[str]:
     lower = word.lower()
     begins = [f"begins={lower[:n]}" for n in (2, 3) if len(lower) > n]
     ends = [f"ends={lower[-n:]}" for n in (1, 2, 3) if len(lower) > n]
@@ -121,6 +121,8 @@ def _own(word: str) -> list[str]:
 
 
 def shape(word: str) -> str:
-    """Capitals, small letters and digits of a word, each run as one: `Xx-d` for `Boeing-747`."""
+    """The shape of a word, with runs of capitals, small letters and digits as one: `Xx-d` for
+    `Boeing-747`.
+    """
     kinds = ["d" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in word]
     return "".join(kind for at, kind in enumerate(kinds) if not at or kind != kinds[at - 1])
