@@ -183,8 +183,10 @@ def test_a_missing_and_an_added_file_are_seen(tmp_path: Path) -> None:
     assert durable.damage(place) == "b.bin is missing"
     (place / "c.bin").rename(place / "b.bin")
     (place / "extra").touch()
-    assert durable.damage(place) == "extra is not what was written"
-    assert durable.damage(tmp_path / "nowhere") == "manifest.json is missing or not what was written"
+    assert durable.damage(place) == "extra has changed since it was written"
+    assert (
+        durable.damage(tmp_path / "nowhere") == "manifest.json is missing or has changed since it was written"
+    )
 
 
 def test_a_removed_folder_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

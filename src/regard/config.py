@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticKnownError, co
 
 LARGEST = 2**31 - 1
 Fault = ErrorDetails
-"""What pydantic finds wrong."""
+"""An error of pydantic."""
 
 
 class Config(BaseModel):
@@ -26,15 +26,15 @@ class Config(BaseModel):
 
 
 class Choice:
-    """Marks a setting whose `kind` chooses its class from a table, looked up when a recipe is read.
+    """Annotation of a setting whose `kind` chooses its class from a table, looked up when a recipe is read.
 
-    Its faults have the types and places that those of pydantic's own unions have.
+    Its errors have the types and places of pydantic's own unions.
     """
 
     def __init__(
         self, entries: Mapping[str, Any], config: Callable[[Any], type[Config]] = lambda entry: entry
     ) -> None:
-        """Takes the table, and how to get from an entry of it to the class of its settings."""
+        """Take the table, and a function from its entries to the classes of their settings."""
         self.entries, self.config = entries, config
 
     @property
@@ -70,7 +70,7 @@ class Choice:
 
 
 def _below(kind: str, fault: ErrorDetails) -> InitErrorDetails:
-    """The fault as pydantic tells one of a union's member: with its kind in the place."""
+    """The error as pydantic writes one of a union's member: with its kind in the place."""
     return InitErrorDetails(
         type=fault["type"], loc=(kind, *fault["loc"]), input=fault["input"], ctx=fault.get("ctx", {})
     )
@@ -80,7 +80,7 @@ def _written(value: Config, info: Any) -> dict[str, Any]:
     return value.model_dump(mode=info.mode)
 
 
-def said(message: str) -> str:
+def without_prefix(message: str) -> str:
     """Strip pydantic's name of a value from its message, leaving `should be greater than 0`."""
     return re.sub(r"^(Value error, |\w+ (?=should ))", "", message)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 MANIFEST = "manifest.json"
 MAX_BYTES = 128 * 2**20
-"""Size of a file that is read whole."""
+"""Largest file that is read whole."""
 
 
 def reached(moment: str) -> None:
@@ -78,7 +78,7 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
 
 
 def fill_named(path: Path, fill: Callable[[Path], object]) -> None:
-    """Write a file that a user named atomically; what is a link or a device stays one."""
+    """Write a file that a user named atomically; a link or a device is written through."""
     if path.is_symlink() or (path.exists() and not path.is_file()):
         fill(path)
     else:
@@ -89,7 +89,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     """Read a whole file that may be anybody's; OSError if larger, or a pipe, which could block for ever."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         content = file.read(most + 1)
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
@@ -144,11 +144,11 @@ def damage(folder: Path) -> str | None:
         sealed, actual = json.loads(text)["sha256"], json.loads(current)["sha256"]
         for name in sorted(sealed.keys() | actual.keys()):
             if sealed.get(name) != actual.get(name):
-                how = "is missing" if name not in actual else "is not what was written"
+                how = "is missing" if name not in actual else "has changed since it was written"
                 return f"{name} {how}"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    return f"{MANIFEST} is missing or not what was written"
+    return f"{MANIFEST} is missing or has changed since it was written"
 
 
 def sha256(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
-from regard.config import Choice, Config, Fault, said
+from regard.config import Choice, Config, Fault, without_prefix
 from regard.data.splits import Borders, HoldOut
 from regard.errors import RecipeError, did_you_mean, shown
 from regard.files.catalogue import DESCRIBED
@@ -35,7 +35,7 @@ from regard.training.config import TrainConfig
 MAX_BYTES = 1_000_000
 OBJECTIVES = {"next": "what comes next", "masked": "to fill in hidden items"}
 MEMBER = re.compile(r"(constrained-)?(str|int)|literal\[.*\]|dict\[.*\]")
-"""What pydantic calls the members of unions like `str | int`, where it names a place."""
+"""Pydantic's names for members of unions like `str | int`, in the place of an error."""
 
 
 class DataConfig(Config):
@@ -44,34 +44,34 @@ class DataConfig(Config):
     train: tuple[str, ...]
     valid: tuple[str, ...] | None = Field(
         None,
-        description="without it, part of the training data is held out: each 20th row, of plain text the end",
+        description="without it, every 20th training row is held out, or the end of a plain text",
     )
     test: tuple[str, ...] | None = None
     columns: dict[str, Column] = Field({}, description="role → column name, or number counted from 1")
-    titles: str | None = Field(None, description="what items are called: a file of item, title and category")
+    titles: str | None = Field(None, description="titles of items: a file of item, title and category")
     title_columns: dict[str, Column] = Field(
-        {}, description="the columns of that file: item, title and category → name, or number"
+        {}, description="columns of that file: item, title, category → name or number"
     )
     encoding: str = "utf-8"
 
     @model_validator(mode="before")
     @classmethod
-    def _one_file_is_a_list(cls, given: Any) -> Any:
-        if isinstance(given, dict):
+    def _one_file_is_a_list(cls, value: Any) -> Any:
+        if isinstance(value, dict):
             splits = {
-                key: given[key] for key in ("train", "valid", "test") if isinstance(given.get(key), str)
+                key: value[key] for key in ("train", "valid", "test") if isinstance(value.get(key), str)
             }
-            return given | {key: [path] for key, path in splits.items()}
-        return given
+            return value | {key: [path] for key, path in splits.items()}
+        return value
 
     def columns_in(self, file: str) -> dict[str, Column]:
-        """What can be meant by `columns` in another file, which may name its own in a header."""
-        own, its = file_format(self.train[0]), file_format(file)
-        if own == its:
+        """The part of `columns` that applies to another file, which may have a header of its own."""
+        trained, format_ = file_format(self.train[0]), file_format(file)
+        if trained == format_:
             return self.columns
-        if not {own, its} <= {"tsv", "csv", "jsonl", "parquet"}:
+        if not {trained, format_} <= {"tsv", "csv", "jsonl", "parquet"}:
             return {}
-        header = first_cells(file, self.encoding) if its in ("tsv", "csv") else None
+        header = first_cells(file, self.encoding) if format_ in ("tsv", "csv") else None
         return {
             role: column
             for role, column in self.columns.items()
@@ -86,7 +86,7 @@ def laid_out(
     columns: Mapping[str, Column] | None = None,
     encoding: str | None = None,
 ) -> tuple[dict[str, Column | None], str]:
-    """The column of each role in a file, and its encoding: as told, else as in the data of a recipe."""
+    """The column of each role in a file, and its encoding: as given, else as in the data of a recipe."""
     for role in columns or {}:
         if role not in roles:
             raise RecipeError(f"columns.{role}: unknown{did_you_mean(role, roles)}")
@@ -95,19 +95,19 @@ def laid_out(
     return {role: (columns or {}).get(role) for role in roles}, encoding or "utf-8"
 
 
-def _folder(given: Any) -> Any:
-    """A name; 2026 is one as well."""
-    name = str(given) if type(given) in (str, int) else ""
+def _folder(value: Any) -> Any:
+    """Validate the name of a folder; a number like 2026 is one too."""
+    name = str(value) if type(value) in (str, int) else ""
     if not name.isprintable() or not name:
-        in_quotes = "" if isinstance(given, str) else "; write one in quotes"
-        raise ValueError(f"{given!r} is not the name of a folder{in_quotes}")
+        in_quotes = "" if isinstance(value, str) else "; write it in quotes"
+        raise ValueError(f"{value!r} is not the name of a folder{in_quotes}")
     return name
 
 
 class Recipe(Config):
     format_version: Literal[1] = 1
     run: Annotated[str, BeforeValidator(_folder)] = Field(
-        "runs/run", description="the folder that will hold everything about this run"
+        "runs/run", description="folder for everything about this run"
     )
     seed: int = Field(1, ge=0)
     task: TaskConfig
@@ -123,12 +123,12 @@ class Recipe(Config):
                 f"task {self.task.kind!r} cannot use model {self.model.kind!r}; use {' or '.join(fitting)}"
             )
         most, needed = max_tokens(self.model), self.task.longest(self.model)
-        if self._told_elsewhere("max_positions"):
+        if self._is_from_folder("max_positions"):
             most = None
         if most is not None and most <= needed:
-            asked = "is" if needed == self.task.max_length else "asks, context and reply together, for"
+            needs = "is" if needed == self.task.max_length else "needs, for context and reply together,"
             raise ValueError(
-                f"max_positions leaves room for {most - 1} pieces and task.max_length {asked} {needed}; "
+                f"max_positions leaves room for {most - 1} tokens, but task.max_length {needs} {needed}; "
                 "raise the one or lower the other (learned positions end there)"
             )
         self._encoder_fits()
@@ -145,7 +145,7 @@ class Recipe(Config):
         return self
 
     def _encoder_fits(self) -> None:
-        """Whether the encoder reads the kind of input that the task has."""
+        """Refuse an encoder that does not read the task's kind of input."""
         if not isinstance(self.model, EncodingConfig):
             return
         needs = {field.reads for field in self.task.asked.values()} - {""} or {"tokens"}
@@ -154,23 +154,25 @@ class Recipe(Config):
             fitting = [kind for kind, encoder in ENCODERS.items() if encoder.reads == needed]
             raise ValueError(
                 f"model.encoder: {self.model.encoder.kind} reads {reads}, but the "
-                f"input of the task is {needed}; use {' or '.join(fitting) or 'another task'}"
+                f"task's input is {needed}; use {' or '.join(fitting) or 'another task'}"
             )
         if needs != {"tokens"} and getattr(self.model, "ngrams", None) is not None:
             raise ValueError("model.ngrams: only a text has n-grams; leave the table out")
 
     def _layers_fit(self) -> None:
-        """What is said about layers is about layers that are there."""
-        if self._told_elsewhere("n_layers"):
+        """Refuse settings of layers that the model does not have."""
+        if self._is_from_folder("n_layers"):
             return
         model, train = self.model, self.train
         n_layers = model.n_layers if isinstance(model, EncodingConfig) else None
         if train.layer_decay < 1 and n_layers is None:
             raise ValueError(
-                "train.layer_decay: only the layers of an encoder (transformer, bert) differ in it"
+                "train.layer_decay: works with an encoder of layers (transformer, bert) only; set it to 1"
             )
         if isinstance(model, HMMConfig) and train.shard:
-            raise ValueError("train.shard: a model that counts is not split; leave it false")
+            raise ValueError(
+                "train.shard: an HMM is learnt by counting and cannot be sharded; set it to false"
+            )
         if not isinstance(model, EncodingConfig):
             return
         if model.freeze is not None and model.freeze > (n_layers or 0):
@@ -178,32 +180,34 @@ class Recipe(Config):
                 f"model.freeze ({model.freeze}) is more than the {n_layers or 0} layers of the encoder"
             )
         if model.lora is not None and (n_layers is None or model.init_from is None):
-            raise ValueError("model.lora: changes the layers of a trained encoder; give model.init_from")
+            raise ValueError("model.lora: adapts the layers of a trained encoder; set model.init_from too")
         if model.lora is not None and train.shard:
-            raise ValueError("model.lora: changes are few and are not split; leave train.shard = false")
+            raise ValueError("model.lora: its few weights are not sharded; set train.shard = false")
 
     def _can_copy(self) -> None:
         if not isinstance(self.model, TransformerConfig | RNNConfig) or not self.model.copies:
             return
         if not getattr(self.task, "joint", False):
             raise ValueError(
-                "model.copies: what is copied must mean the same on both sides; set task.joint = true"
+                "model.copies: copying needs one vocabulary for both sides; set task.joint = true"
             )
 
     def _objective_fits(self) -> None:
-        """Whether a recommender learns what it can be asked."""
+        """Refuse an objective that the recommender does not learn."""
         if not isinstance(self.task, RecommendConfig):
             if self.data.titles is not None:
-                raise ValueError(f"data.titles: are those of items; the task {self.task.kind} has none")
+                raise ValueError(
+                    f"data.titles: is for items, which the task {self.task.kind!r} does not have; remove it"
+                )
             return
-        right = "masked" if isinstance(self.model, BERT4RecConfig) else "next"
-        if self.task.objective != right:
+        objective = "masked" if isinstance(self.model, BERT4RecConfig) else "next"
+        if self.task.objective != objective:
             raise ValueError(
-                f"task.objective: {self.model.kind} learns {OBJECTIVES[right]}; set it to {right!r}"
+                f"task.objective: {self.model.kind} learns {OBJECTIVES[objective]}; set it to {objective!r}"
             )
 
-    def _told_elsewhere(self, setting: str) -> bool:
-        """Whether a setting of the layers is that of the folder in `init_from`, which has yet to be read."""
+    def _is_from_folder(self, setting: str) -> bool:
+        """True if a setting of the layers will be read from the folder in `init_from`."""
         model = self.model
         if not isinstance(model, EncodingConfig | GPTConfig) or model.init_from is None:
             return False
@@ -216,12 +220,12 @@ class Recipe(Config):
         path = Path(path)
         try:
             if path.exists() and not path.is_file():
-                raise RecipeError(f"{path}: is not a file; a recipe is a .toml file")
+                raise RecipeError(f"{path}: not a file; give a recipe, which is a .toml file")
             with path.open("rb") as file:
                 text = file.read(MAX_BYTES + 1)
             if len(text) > MAX_BYTES:
-                raise RecipeError(f"{path}: a recipe is at most {MAX_BYTES} bytes")
-            given = json.loads(text) if path.suffix == ".json" else tomllib.loads(text.decode("utf-8-sig"))
+                raise RecipeError(f"{path}: is larger than {MAX_BYTES:,} bytes; is it a recipe?")
+            table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text.decode("utf-8-sig"))
         except FileNotFoundError:
             raise RecipeError(f"{path}: no such recipe; make one with: regard init YOUR_FILES") from None
         except OSError as error:
@@ -230,64 +234,64 @@ class Recipe(Config):
             raise RecipeError(
                 f"{path}: not a valid {path.suffix.strip('.') or 'TOML'} file: {error}"
             ) from error
-        if not isinstance(given, dict):
-            raise RecipeError(f"{path}: a recipe is a table of settings")
+        if not isinstance(table, dict):
+            raise RecipeError(f"{path}: not a table of settings; make a recipe with: regard init YOUR_FILES")
         for override in overrides:
-            _override(given, override)
-        return cls.parse(given, str(path))
+            _override(table, override)
+        return cls.parse(table, str(path))
 
     @classmethod
-    def parse(cls, given: dict[str, Any], where: str = "recipe") -> Self:
-        if isinstance(given.get("task"), dict) and "fields" in given:
-            task = given["task"] | {"fields": given["fields"]}
-            given = {name: table for name, table in given.items() if name != "fields"} | {"task": task}
+    def parse(cls, settings: dict[str, Any], where: str = "recipe") -> Self:
+        if isinstance(settings.get("task"), dict) and "fields" in settings:
+            task = settings["task"] | {"fields": settings["fields"]}
+            settings = {name: table for name, table in settings.items() if name != "fields"} | {"task": task}
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(settings)
         except ValidationError as error:
             raise RecipeError(f"{where}: {_first_fault(cls, error)}") from None
 
     @property
     def hold_out(self) -> HoldOut:
-        """What is held out of the training data where no validation data are given."""
+        """The hold-out that is used if no validation data are given."""
         held_out = self.task.hold_out
         return held_out.without_test if isinstance(held_out, Borders) and self.data.test else held_out
 
     def columns(self) -> dict[str, Column | None]:
-        """Every role of the task, with its column where one is given."""
+        """The roles of the task, each with its column if one is given."""
         return {role: self.data.columns.get(role) for role in self.task.roles}
 
 
-def _override(given: dict[str, Any], override: str) -> None:
+def _override(table: dict[str, Any], override: str) -> None:
     key, equals, value = override.partition("=")
     path = key.strip().split(".")
     if not equals or not all(path):
-        raise RecipeError(f"override {override!r}: write it as key=value, for example model.n_heads=8")
+        raise RecipeError(f"{override!r}: write an override as key=value, for example model.n_heads=8")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
         parsed = value  # plain text needs no quotes on a command line
     if path == ["run"] and not isinstance(parsed, str | list | dict):
-        parsed = value  # 1.10 is a name, and not that of 1.1
+        parsed = value  # 1.10 is a name other than 1.1
     for step, name in enumerate(path[:-1]):
-        given = given.setdefault(name, {})
-        if not isinstance(given, dict):
-            raise RecipeError(f"override {override!r}: {'.'.join(path[: step + 1])} is a value, not a table")
-    given[path[-1]] = parsed
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise RecipeError(f"{override!r}: {'.'.join(path[: step + 1])} is a value, not a table")
+    table[path[-1]] = parsed
 
 
 def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
-    """The first of pydantic's findings as one sentence with the path a user can see in the file."""
+    """The first error of pydantic as one sentence, with the path as it is in the file."""
     faults = error.errors(include_url=False)
     unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
-    fault = _followed_furthest(unknown or faults)
+    fault = _furthest(unknown or faults)
     path, owner = _path(root, fault["loc"])
     name = ".".join(path) or "the recipe"
     if fault["type"] == "extra_forbidden":
-        known = list(owner.model_fields) if owner is not None else []
-        return f"{name}: unknown{did_you_mean(path[-1], known)}"
+        names = list(owner.model_fields) if owner is not None else []
+        return f"{name}: unknown{did_you_mean(path[-1], names)}"
     if fault["type"] == "missing":
         return f"{name}: missing"
-    message = said(fault["msg"])
+    message = without_prefix(fault["msg"])
     if fault["type"] == "value_error":
         return f"{name}: {message}" if path else message
     if fault["type"] == "union_tag_invalid":
@@ -298,13 +302,13 @@ def _first_fault(root: type[BaseModel], error: ValidationError) -> str:
     return f"{name}: {shown(fault['input'])} {message}"
 
 
-def _followed_furthest(faults: list[Fault]) -> Fault:
-    """The first; where a value could have been meant in several ways, in that in which most of it was fit."""
+def _furthest(faults: list[Fault]) -> Fault:
+    """The first error; of a union's errors, the one of the member that fits furthest."""
     *before, last = faults[0]["loc"] or ("",)
     if not MEMBER.fullmatch(str(last)):
         return faults[0]
-    ways = [fault for fault in faults if [*fault["loc"][: len(before)]] == before]
-    return max(ways, key=lambda fault: len(fault["loc"]))
+    members = [fault for fault in faults if [*fault["loc"][: len(before)]] == before]
+    return max(members, key=lambda fault: len(fault["loc"]))
 
 
 def _path(root: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel] | None]:
@@ -327,7 +331,7 @@ def _path(root: type[BaseModel], location: tuple[int | str, ...]) -> tuple[list[
 
 
 def _branches(field: FieldInfo) -> list[type[BaseModel]]:
-    """The classes that a setting may be of."""
+    """The classes that a setting may have."""
     choices = [part for part in field.metadata if isinstance(part, Choice)]
     return [*choices[0].table.values()] if choices else _models_in(field.annotation)
 

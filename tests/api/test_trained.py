@@ -126,11 +126,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     run = Path(given.run)
     run.mkdir()
     (run / "thesis.txt").write_text("mine")
-    with pytest.raises(
-        RunError, match=r"run: already exists and holds something else \(thesis\.txt\); choose"
-    ):
+    with pytest.raises(RunError, match=r"run: already exists and is not a run \(thesis\.txt\); choose"):
         regard.train(given, quiet=True)
-    with pytest.raises(RunError, match=r"run: is not a run of regard, so --fresh leaves it alone"):
+    with pytest.raises(RunError, match=r"run: is not a run of regard, so --fresh does not move it"):
         regard.train(given, fresh=True, quiet=True)
     assert [path.name for path in run.iterdir()] == ["thesis.txt"]
 

@@ -193,7 +193,7 @@ def test_labels_that_cannot_be(refused: Call, classifier: Path, home: Path, labe
 )
 def test_metrics_that_cannot_be(refused: Call, model: Path, metrics: str) -> None:
     (model / "metrics.json").write_text(metrics)
-    assert refused("info", "model") == "model/metrics.json: damaged, its scores are not numbers by split"
+    assert refused("info", "model") == "model/metrics.json: damaged (scores are not numbers by split)"
 
 
 def test_a_recipe_that_is_no_recipe(refused: Call, home: Path) -> None:
@@ -208,8 +208,8 @@ def test_a_run_folder_that_already_exists(refused: Call, recipe: Path, home: Pat
     (home / "run").mkdir()
     (home / "run" / "precious.txt").write_text("mine")
     assert refused("train", recipe) == (
-        f"{home / 'run'}: already exists and holds something else (precious.txt); "
-        "choose another with run=NAME, or delete it"
+        f"{home / 'run'}: already exists and is not a run (precious.txt); "
+        "choose another folder with run=NAME, or delete it"
     )
 
 
@@ -228,7 +228,7 @@ def test_truncated_weights(refused: Call, model: Path, ask: tuple[str, ...]) -> 
     weights.write_bytes(content[: len(content) // 2])
     said = refused(*ask)
     assert said.startswith(
-        f"model/model.safetensors: holds {len(content) // 2} bytes, the model in config.json needs"
+        f"model/model.safetensors: holds {len(content) // 2} bytes, but the model in config.json needs"
     )
     assert said.endswith("is it truncated?")
 
@@ -255,10 +255,7 @@ def test_a_foreign_model(refused: Call, home: Path) -> None:
     config = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 768}
     (home / "bert" / "config.json").write_text(json.dumps(config))
     (home / "bert" / "model.safetensors").write_bytes(b"")
-    assert (
-        refused("predict", "bert", "x")
-        == "bert/config.json: made by another tool, not by regard; train one here"
-    )
+    assert refused("predict", "bert", "x") == "bert/config.json: was not made by regard; train one here"
 
 
 def test_a_pickle_is_never_opened(refused: Call, model: Path, home: Path) -> None:

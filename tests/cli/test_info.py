@@ -55,4 +55,4 @@ def test_an_unfinished_run(call: Call, recipe: Path, home: Path) -> None:
     shutil.rmtree(home / "run" / "task")
     result = call("info", "run")
     assert result.exit_code == 2
-    assert "training has not begun; give its regard train command again" in result.stderr
+    assert "training has not begun; run its regard train command again" in result.stderr

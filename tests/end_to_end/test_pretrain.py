@@ -297,7 +297,7 @@ BAD = {
     "too few to hold one out": (
         "amber.\nbirch.\n\n" * 5,
         {},
-        r"no usable examples for valid; 20 documents are needed to hold one out, or give data\.valid",
+        r"fewer than 20 documents are needed to hold one out, or give data\.valid",
     ),
 }
 

@@ -92,7 +92,7 @@ def test_an_encoder_alone_answers_nothing_and_says_so(tmp_path: Path) -> None:
     written(tmp_path / "hf")
     import_folder(tmp_path / "hf", tmp_path / "own")
     with pytest.raises(
-        RunError, match=r"an encoder alone.*regard embed, or begin a training with model\.init_from"
+        RunError, match=r"is only an encoder.*regard embed, or start a training from it with model\.init_from"
     ):
         regard.load(tmp_path / "own")
 
@@ -388,9 +388,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "endless words": (
         with_tokenizer(lambda told: told["model"].update(max_input_chars_per_word=10**9)),
-        "max_input_chars_per_word is 1000000000, it should be 100",
+        "max_input_chars_per_word is 1000000000, but regard reads 1 to 1,000",
     ),
-    "a pattern": (a_vocabulary_of_ours_with_a_pattern, r"tokenizer\.json: its model is 'WordLevel', that of"),
+    "a pattern": (
+        a_vocabulary_of_ours_with_a_pattern,
+        r"tokenizer\.json: its model is " r"'WordLevel', but a BERT",
+    ),
     "task": (edited(regard_task={"beam": 1}), "beam: Extra inputs"),
     "too long": (
         edited(regard_task={"max_length": 30}),

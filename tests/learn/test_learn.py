@@ -78,7 +78,9 @@ def test_a_tagger_counts_the_planted_spans(tmp_path: Path) -> None:
     assert again.metrics == trained.metrics
     maps = trained.explain("amber ember cedar")
     assert {"marginals", "transitions"} <= set(maps.sites)
-    with pytest.raises(RecipeError, match=r"train\.shard: a model that counts is not split"):
+    with pytest.raises(
+        RecipeError, match=r"train\.shard: an HMM is learnt by " r"counting and cannot be sharded"
+    ):
         learnt(tmp_path, {"kind": "tag"}, {"kind": "hmm"}, 600, max_steps=9, shard=True)
 
 

@@ -18,7 +18,7 @@ def test_the_second_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
     with locked(tmp_path):
         for _ in range(20):
             with (
-                pytest.raises(RunError, match=rf"is being trained by process {os.getpid()} on this machine"),
+                pytest.raises(RunError, match=rf"process {os.getpid()} on this machine is training here"),
                 locked(tmp_path),
             ):
                 raise AssertionError("both hold it")
@@ -46,7 +46,7 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
 def test_another_machine_is_believed(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text('{"pid": 7, "host": "elsewhere"}')
     with (
-        pytest.raises(RunError, match=r"by process 7 on elsewhere; if that is over, delete .*lock"),
+        pytest.raises(RunError, match=r"process 7 on elsewhere is training here; if it has ended, delete .*lock"),
         locked(tmp_path),
     ):
         pass

@@ -110,7 +110,7 @@ def test_a_run_without_anything_yet_has_a_report(run: Path, tmp_path: Path) -> N
     (tmp_path / "recipe.json").write_text((run / "recipe.json").read_text())
     assert write_report(tmp_path).stat().st_size > 1000
     assert History.read(tmp_path).state == "stopped"
-    with pytest.raises(RunError, match="is not a run folder"):
+    with pytest.raises(RunError, match="not a run folder"):
         write_report(tmp_path / "none")
 
 

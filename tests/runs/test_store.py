@@ -118,16 +118,16 @@ def renamed_tensor(folder: Path) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "foreign": (written("config.json", b'{"model_type": "bert"}'), "made by another tool, not by regard"),
+    "foreign": (written("config.json", b'{"model_type": "bert"}'), "was not made by regard"),
     "not JSON": (written("config.json", b"{"), r"config\.json: cannot be read as JSON"),
     "not UTF-8": (written("config.json", b"\xff\xfe"), r"config\.json: cannot be read as JSON"),
     "a score": (
         written("metrics.json", b'{"scores": {"test": {"bleu": "high"}}}'),
-        r"metrics\.json: damaged, its scores are not numbers by split",
+        r"metrics\.json: damaged \(scores are not numbers by split\)",
     ),
     "an interval": (
         written("metrics.json", b'{"intervals": {"test": {"bleu": [1, 2, 3]}}}'),
-        r"metrics\.json: damaged, its intervals are not pairs of numbers by split",
+        r"metrics\.json: damaged \(intervals are not pairs of numbers by split",
     ),
     "deep": (written("config.json", b"[" * 100_000), r"config\.json: cannot be read as JSON"),
     "a list": (written("config.json", b"[]"), r"config\.json: should hold a JSON object"),
@@ -137,17 +137,17 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "odd widths": (edited(lambda c: c.update(widths=3)), r"config\.json: damaged"),
     "other widths": (
         edited(lambda c: c["widths"]["input"].update(vocab=5)),
-        r"labels have input vocab = \d+, but config\.json says input vocab = 5; copy the whole folder",
+        r"labels have input vocab = \d+, but config\.json has input vocab = 5; copy the whole folder",
     ),
     "unknown model": (edited(lambda c: c["model"].update(kind="gpt")), r"config\.json: damaged"),
     "unknown key": (edited(lambda c: c["model"].update(n_haeds=4)), r"config\.json: damaged"),
     "wider": (
         edited(lambda c: c["model"].update(d_model=24)),
-        "the model in config.json needs .*; is it truncated",
+        "but the model in config.json needs .*; is it truncated",
     ),
     "vast": (
         edited(lambda c: c["model"].update(d_model=2**30, d_ff=2**31 - 1, n_heads=1)),
-        r"holds \d+ bytes, the model in config.json needs \d{20}",
+        r"has [\d,]+ bytes, but the model in config.json needs [\d,]{26}",
     ),
     "vaster": (edited(lambda c: c["model"].update(d_model=3 * 10**14)), r"config\.json: damaged"),
     "overflowing": (
@@ -160,7 +160,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "few positions": (
         edited(lambda c: c["model"].update(position="learned", max_positions=4)),
-        r"config\.json: damaged, its model has 4 positions, but texts may have \d+ pieces and an end",
+        r"config\.json: damaged, its model has 4 positions, but texts may have \d+ tokens and an end",
     ),
     "deeper": (edited(lambda c: c["model"].update(n_encoder_layers=10**9)), r"config\.json: damaged"),
     "narrower": (edited(lambda c: c["model"].update(d_ff=7)), r"tensor .* has shape .*, the model needs"),
@@ -236,7 +236,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_at_once(tmp_path: Path, task: 
 
 def test_more_labels_than_outputs_are_refused(labeller: Path) -> None:
     (labeller / "labels.json").write_text('["bad", "good", "odd"]')
-    with pytest.raises(CheckpointError, match=r"labels have target classes = 3, .*says target classes = 2"):
+    with pytest.raises(CheckpointError, match=r"labels have target classes = 3, .*has target classes = 2"):
         load_model(labeller)
 
 
@@ -246,7 +246,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"not a trained model of regard \(no config\.json\)"):
         load_model(tmp_path)
     (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(RunError, match=r"has not finished; give its regard train command again to go on"):
+    with pytest.raises(RunError, match=r"has not finished; run its regard train command again to resume it"):
         load_model(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="not a trained model"):

@@ -157,4 +157,4 @@ def test_an_encoder_that_reads_something_else_is_refused(tmp_path: Path) -> None
     assert call("init", "train.jsonl").exit_code == 0
     result = call("train", "recipe.toml", "model.encoder.kind=rnn")
     assert result.exit_code == 2
-    assert "model.encoder: rnn reads tokens, but the input of the task is toys; use patches" in result.output
+    assert "model.encoder: rnn reads tokens, but the task's input is toys; use patches" in result.output

@@ -125,7 +125,7 @@ def test_only_whole_checkpoints_are_used(saved: Path) -> None:
     assert [(event.path.name, event.moved_to.name) for event in aside] == [
         ("step-00000060", "damaged-step-00000060-1")
     ]
-    assert aside[0].fault == "manifest.json is missing or not what was written"
+    assert aside[0].fault == "manifest.json is missing or has changed since it was written"
     assert checkpoint.saved_steps(root / "absent") == []
 
 

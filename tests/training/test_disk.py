@@ -104,7 +104,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_is_used(make: Make
     again = make("damaged", model_seed=99, **plan)
     [aside] = again.resume()
     assert isinstance(aside, SetAside)
-    assert aside.fault == "model.safetensors is not what was written"
+    assert aside.fault == "model.safetensors has changed since it was written"
     assert (aside.moved_to / "model.safetensors").read_bytes() == bytes(spoilt), "kept as it is"
     assert again.progress.step == 4
     list(run(again))

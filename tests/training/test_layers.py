@@ -94,6 +94,6 @@ def test_embeddings_of_any_encoder_can_stay() -> None:
 
 def test_an_encoder_without_layers_has_no_heights(tmp_path: Path) -> None:
     with pytest.raises(
-        RecipeError, match=r"layer_decay: only the layers of an encoder \(transformer, bert\)"
+        RecipeError, match=r"layer_decay: works with an encoder of layers \(transformer, bert\)"
     ):
         classifying(tmp_path, layer_decay=0.9)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_validator
 
-from regard.config import Config, said
+from regard.config import Config, without_prefix
 from regard.errors import RecipeError, did_you_mean, quoted, shown
 
 Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -116,4 +116,4 @@ def settings_changed(settings: C, changes: Mapping[str, Any]) -> C:
             ) from None
         name = ".".join(("decode", *map(str, fault["loc"])))
         value = "" if fault["type"] == "value_error" else f"{shown(fault['input'])} "
-        raise RecipeError(f"{name}: {value}{said(fault['msg'])}") from None
+        raise RecipeError(f"{name}: {value}{without_prefix(fault['msg'])}") from None

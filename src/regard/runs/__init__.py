@@ -1,1 +1,1 @@
-"""From a recipe to a run folder, and what such a folder holds."""
+"""Runs: from a recipe to a run folder, and everything in such a folder."""

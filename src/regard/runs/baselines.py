@@ -1,6 +1,6 @@
-"""What simple methods score on the rows that a model is scored on, and how the model stands beside the best.
+"""Scores of baselines on the rows that a model is scored on, and the comparison of the model with the best.
 
-They learn from the training rows of the recipe, or from a fair sample where there are very many, in seconds.
+They learn from the training rows of the recipe, or a fair sample if there are very many, in seconds.
 """
 
 import time
@@ -26,23 +26,23 @@ from regard.tasks.task import Tally
 from regard.text.sanitize import finite
 
 MOST_READ = 5_000_000
-"""Training rows that are looked at when a model is already trained."""
+"""Most training rows that are read after a training."""
 MOST_LEARNT_FROM = 5_000_000
-"""Characters of the rows that are kept to learn from."""
+"""Most characters of the rows that baselines learn from."""
 ROW = 100
-"""What a row counts beside its characters."""
+"""Characters that each row counts in addition."""
 BY_CHANCE = 0.05
-"""A difference that chance makes as often as this says nothing."""
+"""Significance level: a difference with a larger p counts as chance."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What one baseline scored."""
+    """The scores of one baseline."""
 
     name: str
     metrics: dict[str, float]
     seconds: float
-    """Learning and answering."""
+    """Time of learning and answering."""
     tally: Tally = field(repr=False)
 
     @property
@@ -58,7 +58,7 @@ class Baselines:
     n_read: int
     scores: tuple[Score, ...]
     notes: tuple[str, ...]
-    """Why some were not measured, a sentence each."""
+    """Reasons why some were not measured, a sentence each."""
 
     @property
     def best(self) -> Score | None:
@@ -69,7 +69,7 @@ class Baselines:
 
     @property
     def alone(self) -> Standing:
-        """Without a model."""
+        """The scores without a model's."""
         return Standing(
             split=self.split,
             learnt_from=self.n_learnt_from,
@@ -82,7 +82,7 @@ class Baselines:
         )
 
     def beside(self, tally: Tally, recipe: Recipe, stopped_by: str = "") -> Standing:
-        """Beside a model that has this tally."""
+        """The scores and their comparison with a model of this tally."""
         best = self.best
         if best is None:
             return self.alone
@@ -90,19 +90,19 @@ class Baselines:
         if isinstance(tally, Weighable) and isinstance(best.tally, Weighable):
             apart = differences(tally, best.tally).get(self.metric.name)
         score, to_beat = (part.metrics()[self.metric.name] for part in (tally, best.tally))
-        found: dict[str, Any] = {
+        comparison: dict[str, Any] = {
             "best": best.name,
             "verdict": verdict(self.metric, best.name, score, to_beat, apart, advice(recipe, stopped_by)),
         }
         if apart is not None:
-            found |= {"difference": (apart.value, *apart.interval), "p": apart.p}
-        return self.alone.model_copy(update=found)
+            comparison |= {"difference": (apart.value, *apart.interval), "p": apart.p}
+        return self.alone.model_copy(update=comparison)
 
 
 def verdict(
     metric: Metric, name: str, score: float, to_beat: float, apart: Difference | None, advice: str
 ) -> str:
-    """One sentence on a model's score beside that of the best baseline."""
+    """One sentence that compares a model's score with the best baseline's."""
     by_chance = apart is not None and apart.p > BY_CHANCE
     p = "" if apart is None else f", p = {apart.p:.4f}"
     beside = f"the baseline {name} ({metric.name} {to_beat:.2f}; {score - to_beat:+.2f}{p})"
@@ -112,12 +112,12 @@ def verdict(
 
 
 def advice(recipe: Recipe, stopped_by: str) -> str:
-    """What may help a model that does not beat a simple method."""
+    """Advice for a model that does not beat the best baseline."""
     ways = []
     if stopped_by.startswith("max_"):
-        ways.append(f"train longer (it was ended by {stopped_by})")
+        ways.append(f"train longer (it was stopped by {stopped_by})")
     if isinstance(recipe.model, EncodingConfig) and recipe.model.init_from is None:
-        ways.append("begin with a trained encoder (model.init_from)")
+        ways.append("start from a trained encoder (model.init_from)")
     return ", ".join([*ways, "give it more data", "or use the baseline"])
 
 
@@ -129,7 +129,7 @@ def measured(
     split: str,
     tick: Callable[[str], None] = lambda name: None,
 ) -> Baselines:
-    """Score every baseline of the task that suits it; `tick` hears the name of each before it begins."""
+    """Score every baseline that suits the task; `tick` is called with the name of each before it begins."""
     scores, notes = [], []
     for baseline in suitable(task):
         tick(baseline.name)
@@ -143,12 +143,12 @@ def measured(
 
 
 def suitable(task: AnyTask) -> list[type[Baseline]]:
-    """The baselines that can read what the task reads."""
+    """The baselines that can read the task's input."""
     return [baseline for baseline in task.baselines if baseline.suits(task)]
 
 
 def training_rows(rows: Iterator[Row]) -> tuple[list[Row], int]:
-    """Rows to learn from, a sample where there are very many, and how many there are."""
+    """Rows to learn from, a sample if there are very many, and how many there are."""
     return thinned(rows, MOST_LEARNT_FROM, _size)
 
 
@@ -165,7 +165,7 @@ def of_corpus(
 
 
 def of_recipe(recipe: Recipe, base: Path, tick: Callable[[str], None]) -> Baselines:
-    """The baselines of a recipe, whether or not a model is trained; nothing is written."""
+    """The baselines of a recipe, trained or not; nothing is written."""
     pretrained = load_pretrained(recipe, base)
     recipe = resolve(recipe, pretrained)
     corpus = Corpus(recipe, base)

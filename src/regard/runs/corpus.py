@@ -1,7 +1,7 @@
 """The data of a recipe: rows to score, and training examples, encoded once and mapped from then on.
 
-What is encoded lies in `.regard` beside the run folders, under a name made of everything it depends on, so
-that other runs on the same data find it. It may be deleted at any time.
+Encoded data lie in `.regard` beside the run folders, under a hash of all they depend on, so that other runs
+on the same data find them. They may be deleted at any time.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ from regard.runs.lock import turn
 from regard.tasks import TASKS, AnyTask, task_rows
 from regard.text.tokenizer import Tokenizer
 
-CHOOSE = "held out of train for validation; to choose what is, give data.valid"
-"""What can be done where just that row will not do, such as the only one with its label."""
+CHOOSE = "this row was held out of train for validation; to choose other rows, give data.valid"
+"""Advice for a held-out row that cannot be scored, such as the only one with its label."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Corpus:
 
     @property
     def memo(self) -> Path:
-        """Remembers the sums of data files."""
+        """The file of the data files' checksums."""
         return self.cache / "files.json"
 
     def rows(self, split: str) -> Iterator[Row]:
-        """As they are in the files."""
+        """The rows of a split, as they are in the files."""
         data = self.recipe.data
         return task_rows(
             self.recipe.task,
@@ -57,11 +57,11 @@ class Corpus:
 
     @cached_property
     def border(self) -> Any:
-        """Where training rows end and held-out ones begin."""
+        """The border between training rows and held-out ones."""
         return self.recipe.hold_out.border(self.rows("train"))
 
     def learnt(self, held_out: list[Row]) -> Iterator[Row]:
-        """The training rows but those that are held out for validation, which go to `held_out`."""
+        """The training rows; those held out for validation go to `held_out`."""
         rows = self.rows("train")
         if self.recipe.data.valid is not None:
             return rows
@@ -72,25 +72,27 @@ class Corpus:
         return fitted(self.recipe, self.learnt([]), tokenizer, self.described())
 
     def described(self) -> dict[str, Described]:
-        """What items are called, where there is a file that says it."""
+        """Titles and categories of items, if the recipe names a file of them."""
         data = self.recipe.data
         if data.titles is None:
             return {}
         return catalogue(data.titles, data.title_columns, encoding=data.encoding, base=self.base)
 
     def scored(self, task: AnyTask) -> dict[str, Sequence[Any]]:
-        """The examples of the splits that are scored, not trained on."""
-        given = {split: getattr(self.recipe.data, split) for split in ("valid", "test")}
-        found = {
-            split: scored(task, self.rows(split), ", ".join(files)) for split, files in given.items() if files
+        """The examples of the validation and test data."""
+        splits = {split: getattr(self.recipe.data, split) for split in ("valid", "test")}
+        examples = {
+            split: scored(task, self.rows(split), ", ".join(files))
+            for split, files in splits.items()
+            if files
         }
         if (rows := self.held_out_test()) is not None:
-            found["test"] = scored(task, rows, ", ".join(self.recipe.data.train))
-        return found
+            examples["test"] = scored(task, rows, ", ".join(self.recipe.data.train))
+        return examples
 
     def held_out_test(self) -> Iterator[Row] | None:
-        """The rows to test with that are held out of the training data, where none are given and the task
-        says what of them is.
+        """Test rows held out of the training data, if no test data are given and the task's hold-out has
+        some.
         """
         hold_out, data = self.recipe.hold_out, self.recipe.data
         if data.valid or data.test or not isinstance(hold_out, HoldsOutTest):
@@ -98,44 +100,46 @@ class Corpus:
         return hold_out.test(self.border, self.rows("train"))
 
     def notes(self, task: AnyTask, scored: Mapping[str, Sequence[Any]]) -> list[str]:
-        """What reading the training data left out, and what is worth knowing about what will be scored."""
+        """Remarks about what reading the training data left out, and about the examples to score."""
         grouping, data = self.recipe.task.grouping, self.recipe.data
         if grouping is None:
             return []
         columns = self.recipe.columns()
-        found = histories(data.train, columns, grouping, encoding=data.encoding, base=self.base)
-        return [*found.effect.sentences(grouping), *task.notes(scored)]
+        grouped = histories(data.train, columns, grouping, encoding=data.encoding, base=self.base)
+        return [*grouped.effect.sentences(grouping), *task.notes(scored)]
 
     def train(
         self, task: AnyTask, identity: dict[str, Any], tick: Callable[[int], None], *, resumed: bool = False
     ) -> tuple[Examples, Path]:
-        """What is trained on, from the cache or into it; and where in the cache it is.
+        """The training examples, from the cache or encoded into it, and their folder.
 
-        What a resumed run goes on with is looked at block by block.
+        For a resumed run every block of them is checked.
         """
         folder = self.cache / _key(self.recipe, identity)
         self.cache.mkdir(parents=True, exist_ok=True)
         with turn(self.cache / f"{folder.name}.lock"):
-            found, name = task.layout.open(task, folder, whole=resumed), ", ".join(self.recipe.data.train)
-            if found is None:
+            examples, name = task.layout.open(task, folder, whole=resumed), ", ".join(self.recipe.data.train)
+            if examples is None:
                 held_out: list[Row] = []
                 rows = self.learnt(held_out)
                 cache.write(task, rows, folder, name=name, held_out=held_out, tick=tick)
-                found = task.layout.open(task, folder)
-        assert found is not None
-        found.refuse_unfit(name)
-        return found, folder
+                examples = task.layout.open(task, folder)
+        assert examples is not None
+        examples.refuse_unfit(name)
+        return examples, folder
 
     def held_out(self, task: AnyTask, rows: Sequence[Row]) -> Sequence[Any]:
-        """Validation examples for a recipe that gives none, of the rows that were held out."""
+        """Validation examples from the held-out rows, for a recipe without validation data."""
         files = ", ".join(self.recipe.data.train)
         if rows:
             try:
                 return scored(task, rows, files)
             except DataError as error:
                 raise DataError(f"{error} ({CHOOSE})") from error
-        needed = f"{HELD_OUT} {self.recipe.hold_out.wholes} are needed to hold one out"
-        raise DataError(f"{files}: no usable examples for valid; {needed}, or give data.valid")
+        needed = f"there are fewer than {HELD_OUT} {self.recipe.hold_out.wholes}"
+        raise DataError(
+            f"{files}: {needed}, too few to hold any out for validation; give more data, or data.valid"
+        )
 
 
 def fitted(
@@ -144,19 +148,19 @@ def fitted(
     tokenizer: Tokenizer | None = None,
     described: Mapping[str, Described] | None = None,
 ) -> AnyTask:
-    """Only a task whose model can begin with another's encoder is ever given a vocabulary, and only one that
-    recommends what items are called.
+    """The task, fitted to the rows; a vocabulary comes from a trained encoder, titles only with
+    recommendation.
     """
     kind: Any = TASKS[recipe.task.kind]
-    given: dict[str, Any] = {} if tokenizer is None else {"tokenizer": tokenizer}
+    extra: dict[str, Any] = {} if tokenizer is None else {"tokenizer": tokenizer}
     if described:
-        given["described"] = described
-    task: AnyTask = kind.fit(recipe.task, rows, **given)
+        extra["described"] = described
+    task: AnyTask = kind.fit(recipe.task, rows, **extra)
     return task
 
 
 def _key(recipe: Recipe, identity: dict[str, Any]) -> str:
-    """Of everything that encoded examples depend on."""
+    """A hash of everything that encoded examples depend on."""
     searching = "recipe.task.decode"
     encoding = ("recipe.task.", "recipe.data.columns", "recipe.data.encoding", "vocabulary.")
     parts = {

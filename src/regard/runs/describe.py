@@ -1,4 +1,6 @@
-"""What a run or model folder holds, as plain data; an unfinished run is described by what it has so far."""
+"""A description of a run or model folder as plain data; an unfinished run is described by what it
+has so far.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ def describe(folder: Path) -> dict[str, Any]:
         task, model, model_config, metrics = *_unfinished(folder, recipe), {}
     return {
         "folder": str(folder),
-        "finished": (finished := _tells_of_an_end(metrics)),
+        "finished": (finished := _is_of_finished_run(metrics)),
         "task": task.kind,
         "model": str(model_config),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -35,7 +37,7 @@ def describe(folder: Path) -> dict[str, Any]:
     }
 
 
-def _tells_of_an_end(metrics: dict[str, Any]) -> bool:
+def _is_of_finished_run(metrics: dict[str, Any]) -> bool:
     return (
         {"scores", "step", "minutes", "stopped_by", "weights"} <= metrics.keys()
         and isinstance(metrics["step"], int)
@@ -46,8 +48,8 @@ def _tells_of_an_end(metrics: dict[str, Any]) -> bool:
 def _unfinished(folder: Path, recipe: Recipe) -> tuple[AnyTask, nn.Module, ModelConfig]:
     if not (folder / "task").is_dir():
         raise RunError(
-            f"{folder}: a recipe but no vocabulary, so training has not begun; "
-            "give its regard train command again"
+            f"{folder}: has a recipe but no vocabulary, so training has not begun; "
+            "run its regard train command again"
         )
     kind: type[AnyTask] = TASKS[recipe.task.kind]
     task = kind.load(recipe.task, folder / "task")
@@ -55,7 +57,7 @@ def _unfinished(folder: Path, recipe: Recipe) -> tuple[AnyTask, nn.Module, Model
 
 
 def progress(journal: Path, metric: str) -> dict[str, Any]:
-    """How far an unfinished training got; a last line cut short by a crash is passed over."""
+    """Progress of an unfinished training; a last line truncated by a crash is skipped."""
     step, seconds, best = 0, 0.0, None
     for entry in entries(journal):
         step, seconds = entry.get("step", step), entry.get("seconds", seconds)

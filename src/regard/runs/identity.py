@@ -1,6 +1,6 @@
-"""What a run's result depends on, written down at its beginning and compared when it goes on.
+"""The identity of a run: all its result depends on, saved at its beginning and compared when it is resumed.
 
-A run that goes on under the same identity ends with the same bits as one that was never interrupted.
+A run that is resumed with the same identity ends with the same bits as one that was never interrupted.
 """
 
 import json
@@ -30,23 +30,23 @@ NOT_COMPARED = (
     "recipe.train.baselines",
     "recipe.train.tensorboard",
 )
-"""Where a run is and what it writes on the way changes nothing about the result."""
+"""Settings that do not change the result: where a run is, and what it writes on the way."""
 
 
 def identity(
     recipe: Recipe, base: Path, vocabulary: Path, memo: Path, weights: Path | None = None
 ) -> dict[str, Any]:
-    """Flat, so that a difference has a name: recipe.train.lr, data.train.en, torch.
+    """The identity, flat, so that each difference has a name: recipe.train.lr, data.train.en, torch.
 
-    `weights` is what the model begins with, if it is not random.
+    `weights` are those that the model starts from, if they are not random.
     """
     data = recipe.data
     files = sorted({*data.train, *(data.valid or ()), *(data.test or ()), *filter(None, [data.titles])})
     return {
         **of_recipe(recipe),
         **{
-            f"data.{file}": found
-            for file, found in fingerprints(files, base, memo, leads_to(recipe, base)).items()
+            f"data.{file}": sha256
+            for file, sha256 in fingerprints(files, base, memo, leads_to(recipe, base)).items()
         },
         **{
             f"vocabulary.{path.relative_to(vocabulary).as_posix()}": durable.sha256(path)
@@ -59,23 +59,23 @@ def identity(
 
 
 def leads_to(recipe: Recipe, base: Path) -> Callable[[str], Iterator[Path]]:
-    """What finds the files that the rows of a data file lead to, such as pictures."""
+    """A function that finds the files that rows of a data file refer to, such as pictures."""
     fields = recipe.task.unfitted
     columns = {
         role: column for role, column in recipe.columns().items() if role in fields and fields[role].suffixes
     }
 
-    def found(name: str) -> Iterator[Path]:
+    def files(name: str) -> Iterator[Path]:
         if not columns:
             return
         for row in read_rows([name], columns, fields=fields, encoding=recipe.data.encoding, base=base):
             yield from (Path(cell) for cell in row.cells.values() if isinstance(cell, str))
 
-    return found
+    return files
 
 
 def _machine() -> str:
-    """What its arithmetic depends on."""
+    """The properties of the machine that its arithmetic depends on."""
     units = " bfloat16" * has_bfloat16(torch.device("cpu"))
     return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}{units}"
 
@@ -84,17 +84,17 @@ def of_recipe(recipe: Recipe) -> dict[str, Any]:
     return dict(_flat("recipe", recipe.model_dump(mode="json")))
 
 
-def write(folder: Path, known: dict[str, Any], accepted: list[dict[str, Any]]) -> None:
-    value = {"format_version": FORMAT_VERSION, "identity": known, "accepted_changes": accepted}
+def write(folder: Path, current: dict[str, Any], accepted: list[dict[str, Any]]) -> None:
+    value = {"format_version": FORMAT_VERSION, "identity": current, "accepted_changes": accepted}
     durable.write_file(folder / NAME, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
 def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the run was, and the changes accepted since; settings newer than it had their defaults."""
+    """The saved identity and the changes accepted since; settings newer than the run have their defaults."""
     path = folder / NAME
     try:
         value = durable.read_json(path)
-        version, known, accepted = value["format_version"], value["identity"], value["accepted_changes"]
+        version, saved, accepted = value["format_version"], value["identity"], value["accepted_changes"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: cannot be read ({error}); start over with --fresh") from error
     if version > FORMAT_VERSION:
@@ -102,13 +102,13 @@ def read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             f"{path}: written by a newer regard (format {version}, this one reads {FORMAT_VERSION}); "
             "upgrade regard"
         )
-    with suppress(RecipeError):  # a setting of then that is gone shows as a change
-        known = of_recipe(Recipe.read(folder / "recipe.json")) | known
-    return known, accepted
+    with suppress(RecipeError):  # a setting that no longer exists is reported as a change
+        saved = of_recipe(Recipe.read(folder / "recipe.json")) | saved
+    return saved, accepted
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every key that differs, with both values."""
+    """Keys that differ, with both values."""
     differing = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     return [
         {"key": key, "was": before.get(key), "is": now.get(key)}
@@ -117,26 +117,26 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> list[dict[str, Any]]
     ]
 
 
-def refuse(folder: Path, found: list[dict[str, Any]]) -> None:
-    """One sentence for the first change that was not accepted."""
-    if not found:
+def refuse(folder: Path, changed: list[dict[str, Any]]) -> None:
+    """Raise RunError for the first change that was not accepted."""
+    if not changed:
         return
-    key, was, now = (found[0][part] for part in ("key", "was", "is"))
-    others = [str(change["key"]) for change in found[1:]]
+    key, was, now = (changed[0][part] for part in ("key", "was", "is"))
+    others = [str(change["key"]) for change in changed[1:]]
     rest = f" (and {', '.join(others[:4])}{' …' * (len(others) > 4)} changed too)" if others else ""
-    what = (
+    how = (
         "has changed"
         if key.startswith(("data.", "vocabulary.", "weights."))
         else f"was {_shown(was)} and is now {_shown(now)}"
     )
     raise RunError(
-        f"{folder}: {key} {what}{rest} since this run began, so it would not end as it would have; change it "
-        "back, or go on anyway with --accept-changes, or start over with --fresh, or choose another run=NAME"
+        f"{folder}: {key} {how}{rest} since this run began, so it would end with another result; change it "
+        "back, go on anyway with --accept-changes, start over with --fresh, or choose another run=NAME"
     )
 
 
 def _shown(value: Any) -> str:
-    """TOML has no "nothing"."""
+    """A value as a user would write it; TOML has no None."""
     return "not set" if value is None else repr(value)
 
 

@@ -1,7 +1,7 @@
-"""One trainer per run folder, one writer at a time of what runs share.
+"""Locks: one training per run folder, one writer at a time of what runs share.
 
-The operating system holds the lock and drops it when the process ends, however it ends; the file says who
-holds it. A folder shared by several machines is guarded by the host's name in the file alone.
+The operating system holds the lock and releases it when the process ends, however it ends; the file says who
+holds it. A folder shared by several machines is protected only by the host's name in the file.
 """
 
 import fcntl
@@ -19,14 +19,16 @@ NAME = "lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder, making it if need be; what was made and is still empty afterwards goes again."""
+    """Lock the folder, creating it if needed; if it was created and is still empty afterwards, it
+    is removed.
+    """
     existed = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise RunError(
-            f"{folder}: cannot be written ({error.strerror}); choose another with run=NAME"
+            f"{folder}: cannot be written ({error.strerror}); choose another folder with run=NAME"
         ) from None
     try:
         _take(folder, descriptor)
@@ -44,14 +46,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def turn(path: Path) -> Iterator[None]:
-    """Wait for whoever holds the file, on this machine, and hold it."""
+    """Lock a file, waiting for another process of this machine that holds it."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def is_held(folder: Path) -> bool:
-    """Whether somebody is training there, by what the file says: asking for the lock might be in the way."""
+    """True if a training runs there, according to the file; taking the lock could disturb it."""
     try:
         holder = _holder((folder / NAME).read_bytes()[:1000])
         pid = holder.get("pid")
@@ -73,17 +75,17 @@ def _take(folder: Path, descriptor: int) -> None:
             raise BlockingIOError("released and taken again by others meanwhile")
     except BlockingIOError:
         raise RunError(
-            f"{folder}: is being trained by process {holder.get('pid', '?')} on this machine; wait for it, "
-            "stop it, or choose another with run=NAME"
+            f"{folder}: process {holder.get('pid', '?')} on this machine is training here; wait for it, "
+            "stop it, or choose another folder with run=NAME"
         ) from None
     except OSError as error:
         raise RunError(
-            f"{folder}: cannot be locked ({error.strerror}); choose a disk that can, with run=NAME"
+            f"{folder}: cannot be locked ({error.strerror}); choose a folder on another disk with run=NAME"
         ) from None
     if holder.get("host", host) != host:
         raise RunError(
-            f"{folder}: is being trained by process {holder.get('pid')} on {holder['host']}; "
-            f"if that is over, delete {folder / NAME}"
+            f"{folder}: process {holder.get('pid')} on {holder['host']} is training here; "
+            f"if it has ended, delete {folder / NAME}"
         )
 
 
@@ -94,12 +96,13 @@ def _sign(folder: Path, descriptor: int) -> None:
         os.pwrite(descriptor, json.dumps(holder).encode(), 0)
     except OSError as error:
         raise RunError(
-            f"{folder}: cannot be written ({error.strerror}); make room, or choose another with run=NAME"
+            f"{folder}: cannot be written ({error.strerror}); make "
+            "room, or choose another folder with run=NAME"
         ) from None
 
 
 def _holder(text: bytes) -> dict[str, object]:
-    """Who wrote the file; nobody, when a crash left it empty or cut."""
+    """The process that wrote the file; empty if a crash left it empty or truncated."""
     with suppress(ValueError):
         value = json.loads(text)
         return value if isinstance(value, dict) else {}

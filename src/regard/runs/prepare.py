@@ -1,13 +1,13 @@
 """A run: from a recipe to a folder that holds everything about it.
 
-runs/NAME/recipe.json     the recipe as it was understood
-          identity.json   what the result depends on, to be compared when the run goes on
+runs/NAME/recipe.json     the recipe, resolved
+          identity.json   all the result depends on, compared when the run is resumed
           metrics.jsonl   a line every few steps, and one per validation
-          checkpoints/    where training can go on from
+          checkpoints/    states that training can be resumed from
           task/           vocabulary and labels
           model/          the finished model: see store.py; written last
-          report.html     curves, samples, where the time went; at the end, or by `regard report`
-          lock            who is training, while somebody is
+          report.html     curves, samples, use of time; written at the end, or by `regard report`
+          lock            the training process, while there is one
      .regard/             encoded training data, which runs share: see corpus.py
 """
 
@@ -55,21 +55,21 @@ from regard.training.stopping import Stop
 from regard.training.tensorboard import TensorBoardSink
 
 ADAM = 4
-"""Weights, gradients and two moments: what every parameter is held as in training."""
+"""Copies of every parameter in training: weight, gradient and two moments."""
 
 
 @dataclass
 class Run:
-    """A recipe about to be trained, its data read and its model built."""
+    """A recipe ready to be trained: its data are read and its model is built."""
 
     corpus: Corpus
     folder: Path
     training: Training
     test: Sequence[Any] | None
     set_aside: list[SetAside] = field(default_factory=list)
-    """Damaged checkpoints found on the way to one that is whole."""
+    """Damaged checkpoints that were newer than the one that is resumed."""
     held: ExitStack = field(default_factory=ExitStack)
-    """What is let go of at the end: the folder's lock, the loader's threads."""
+    """Resources released at the end: the folder's lock, the loader's threads."""
 
     @property
     def recipe(self) -> Recipe:
@@ -84,9 +84,9 @@ class Run:
     def events(self) -> Iterator[Event]:
         """Train; write the journal; at the end score, and save the model folder."""
         plan, training = self.recipe.train, self.training
-        if not training.ranks.first:  # rank 0 speaks and writes for all
+        if not training.ranks.first:  # rank 0 reports and writes for all
             for event in run(training):
-                if isinstance(event, Finished):  # only where each holds a part of the model
+                if isinstance(event, Finished):  # only if each has a part of the model
                     self.finish(event)
                 yield event
             training.ranks.broadcast()
@@ -120,26 +120,28 @@ class Run:
                     yield Scoring(event.step, "baselines")
                     metrics["baselines"] = self.baselines(event.reason)
                     write_scores(self.folder / "model", self.recipe.task, self.recipe.model, model, metrics)
-                with suppress(Exception):  # the model is saved; `regard report` says what is wrong
+                with suppress(Exception):  # the model is saved; `regard report` shows the error
                     write_report(self.folder)
             yield event
 
     def finish(self, event: Finished) -> tuple[nn.Module, dict[str, Any]]:
-        """Score the test data; write the model folder, which says that all is done. Returns what it holds."""
+        """Score the test data and write the model folder, which marks the run as finished; returns its
+        content.
+        """
         recipe, training = self.recipe, self.training
         with evaluating(training.model):
             training.task = training.task.calibrated(training.model, training.valid, training.device)
-        scored = {"valid": event.metrics}
-        sure: dict[str, Any] = {}
+        scores = {"valid": event.metrics}
+        ranges: dict[str, Any] = {}
         if self.test is not None:
-            scored["test"], tally = training.score(self.test, thorough=True)
+            scores["test"], tally = training.score(self.test, thorough=True)
             training.tally = tally
             if isinstance(tally, Weighable):
-                sure["test"] = intervals(tally)
+                ranges["test"] = intervals(tally)
         metrics = {
             "format_version": 1,
-            "scores": scored,
-            "intervals": sure,
+            "scores": scores,
+            "intervals": ranges,
             "signatures": event.signatures,
             "step": event.step,
             "minutes": round(event.seconds / 60, 2),
@@ -154,23 +156,23 @@ class Run:
         return model, metrics
 
     def baselines(self, stopped_by: str) -> dict[str, Any]:
-        """What simple methods score on the last split that was scored, as JSON.
+        """Scores of the baselines on the split that was scored last, as JSON.
 
-        Whatever happens to them, the model is trained and saved.
+        The model is saved already, so an error in them is only noted.
         """
         training = self.training
         split, examples = ("valid", training.valid) if self.test is None else ("test", self.test)
         assert training.tally is not None
         try:
-            found = of_corpus(self.corpus, training.task, examples, split, lambda name: training.stop.poll())
-            standing = found.beside(training.tally, self.recipe, stopped_by)
+            scores = of_corpus(self.corpus, training.task, examples, split, lambda name: training.stop.poll())
+            standing = scores.beside(training.tally, self.recipe, stopped_by)
         except Exception as fault:
-            training.stop.poll()  # a signal that C code took for an error
+            training.stop.poll()  # C code may report a signal as an error
             standing = Standing(notes=(f"baselines: not measured ({type(fault).__name__}: {fault})",))
         return standing.model_dump(mode="json")
 
     def _whole_model(self) -> nn.Module:
-        """As the recipe has it: put together tensor by tensor, by all ranks; changes of low rank added."""
+        """The model of the recipe, gathered tensor by tensor from all ranks, with low-rank changes merged."""
         model = self.recipe.model.build(self.training.task.widths)
         parts = merged(self.training.model)
         checkpoint.fill(
@@ -189,10 +191,11 @@ def prepare(
     ranks: Ranks | None = None,
     tell: Callable[[Event], None] = lambda event: None,
 ) -> Run:
-    """Take the folder, read the data, learn the vocabulary, build the model; or go on where the run stands.
+    """Lock the folder, read the data, learn the vocabulary and build the model, or resume the run in the
+    folder.
 
-    `base` is where paths start; `fresh` sets a run that is there aside; `tell` hears how far the encoding is.
-    Every split is read here: a fault in the test data must not wait for the end of training.
+    Paths start from `base`; `fresh` sets an existing run aside; `tell` is called with events of encoding.
+    Every split is read here, so that an error in the test data shows before training.
     """
     folder, ranks, stop = base / recipe.run, ranks or Ranks(), stop or Stop()
     with ExitStack() as held:
@@ -224,19 +227,19 @@ def prepare(
                 train, place = corpus.train(task, now, _encoding(tell, stop), resumed=begun)
                 valid = scored.get("valid") or corpus.held_out(task, held_out(place))
                 if not begun:
-                    identity.write(folder, now, [])  # this is what makes the folder a run
+                    identity.write(folder, now, [])  # from now on the folder is a run
             ranks.broadcast(str(place))
         else:
             place = Path(ranks.broadcast())
             task = kind.load(recipe.task, folder / "task")
             scored = corpus.scored(task) if ranks.shard else {}
             valid = scored.get("valid") or (corpus.held_out(task, held_out(place)) if ranks.shard else [])
-            found = task.layout.open(task, place)
-            if found is None:
+            opened = task.layout.open(task, place)
+            if opened is None:
                 raise DataError(
-                    f"{place}: cannot be read by rank {ranks.rank}; do all machines share the folder?"
+                    f"{place}: cannot be read by rank {ranks.rank}; is the folder shared by all machines?"
                 )
-            train = found
+            train = opened
         training = assemble(recipe, task, train, valid, folder, device, ranks, pretrained)
         training.stop = stop
         held.callback(training.loader.close)
@@ -251,7 +254,7 @@ def _weights(pretrained: Pretrained | None) -> Path | None:
 
 
 def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None]:
-    """Counts the rows that are encoded, says how many, and hears signals meanwhile."""
+    """A callback that counts encoded rows, reports their number, and polls for signals."""
     began, done = time.perf_counter(), 0
 
     def tick(rows: int) -> None:
@@ -265,7 +268,7 @@ def _encoding(tell: Callable[[Event], None], stop: Stop) -> Callable[[int], None
 
 @contextmanager
 def _leaving_nothing(folder: Path) -> Iterator[None]:
-    """A run that cannot begin leaves no trace; one that has begun, were it just now, stays."""
+    """Remove the traces of a run that fails before it has begun; one that has begun stays."""
     try:
         yield
     except BaseException as error:
@@ -278,40 +281,40 @@ def _leaving_nothing(folder: Path) -> Iterator[None]:
 
 
 def _fits(recipe: Recipe, task: AnyTask) -> None:
-    needed, held_here = least_memory(recipe, task), Machine.here().memory
-    if needed > held_here:
+    needed, available = least_memory(recipe, task), Machine.here().memory
+    if needed > available:
         raise RecipeError(
-            f"model: its weights alone need {needed / 1e9:.1f} GB in training, this machine has "
-            f"{held_here / 1e9:.1f} GB; take smaller sizes"
+            f"model: its weights alone need {needed / 1e9:.1f} GB in training, but this machine has "
+            f"{available / 1e9:.1f} GB; choose smaller sizes"
         )
 
 
 def is_finished(recipe: Recipe, base: Path = Path()) -> bool:
-    """Whether this very recipe has been trained to its end in its folder, on the data as they are."""
+    """True if exactly this recipe has been trained to its end in its folder, on the same data."""
     folder = base / recipe.run
     if not ((folder / "model" / "config.json").is_file() and (folder / identity.NAME).is_file()):
         return False
-    known, _ = identity.read(folder)
-    was = {key: value for key, value in known.items() if key.startswith("recipe.")}
+    saved, _ = identity.read(folder)
+    was = {key: value for key, value in saved.items() if key.startswith("recipe.")}
     if identity.changes(was, identity.of_recipe(recipe)) and identity.changes(
         was, identity.of_recipe(resolve(recipe, load_pretrained(recipe, base)))
     ):
         return False
-    data = {key.removeprefix("data."): value for key, value in known.items() if key.startswith("data.")}
+    data = {key.removeprefix("data."): value for key, value in saved.items() if key.startswith("data.")}
     return not any(_has_changed(name, was, recipe, base) for name, was in data.items())
 
 
 def complete(folder: Path) -> None:
-    """Clean up after a kill that came when the model was saved already, and write a missing report."""
+    """Clean up after a kill that came after the model was saved, and write a missing report."""
     for parent in (folder, folder / "model"):
         durable.mend(parent)
     if not (folder / REPORT).exists():
-        with suppress(Exception):  # the model is whole; `regard report` says what is wrong
+        with suppress(Exception):  # the model is complete; `regard report` shows the error
             write_report(folder)
 
 
 def _has_changed(name: str, was: str, recipe: Recipe, base: Path) -> bool:
-    """Data that are gone have not: a finished run does without."""
+    """True if data have changed; not if they are missing, as a finished run does not need them."""
     memo = Corpus(recipe, base).memo
     with suppress(DataError):
         return fingerprints([name], base, memo, identity.leads_to(recipe, base))[name] != was
@@ -319,13 +322,13 @@ def _has_changed(name: str, was: str, recipe: Recipe, base: Path) -> bool:
 
 
 def set_aside_run(folder: Path) -> Path | None:
-    """Give a run another name, so that its place is free; nothing is deleted."""
+    """Rename a run, so that its folder is free; nothing is deleted."""
     if not folder.exists():
         return None
     with locked(folder):
         if not (folder / identity.NAME).is_file() and any(path.name != LOCK for path in folder.iterdir()):
             raise RunError(
-                f"{folder}: is not a run of regard, so --fresh leaves it alone; choose another run=NAME"
+                f"{folder}: is not a run of regard, so --fresh does not move it; choose another run=NAME"
             )
     place = next(
         place for n in count(1) if not (place := folder.with_name(f"{folder.name}.old-{n}")).exists()
@@ -350,7 +353,7 @@ def assemble(
     ranks: Ranks | None = None,
     pretrained: Pretrained | None = None,
 ) -> Training:
-    """The recipe's model, new, with what it will be trained on; nothing is written yet."""
+    """A new model of the recipe with its data, ready for training; nothing is written yet."""
     if recipe.train.threads is not None:
         torch.set_num_threads(recipe.train.threads)
     if device.type == "cpu":
@@ -391,32 +394,32 @@ def pick_device(name: str) -> torch.device:
 
 
 def _begun(folder: Path) -> bool:
-    """Whether a run stands here that can go on; a folder with anything else in it is not ours to fill."""
+    """True if the folder has a run that can be resumed; RunError if it has anything else."""
     if (folder / identity.NAME).is_file():
         durable.mend(folder)
         return True
     broken_off = {"task", "recipe.json", ".task.partial", ".recipe.json.partial", ".identity.json.partial"}
     if others := sorted({path.name for path in folder.iterdir()} - broken_off - {LOCK}):
         raise RunError(
-            f"{folder}: already exists and holds something else ({others[0]}); "
-            "choose another with run=NAME, or delete it"
+            f"{folder}: already exists and is not a run (it has {others[0]}); "
+            "choose another folder with run=NAME, or delete it"
         )
     return False
 
 
 def _compare(folder: Path, now: dict[str, Any], accept: bool) -> list[dict[str, Any]]:
-    """What has changed since the run began; refused unless accepted."""
+    """Changes since the run began; RunError unless they are accepted."""
     before, _ = identity.read(folder)
-    found = identity.changes(before, now)
+    changed = identity.changes(before, now)
     if not accept:
-        identity.refuse(folder, found)
-    return found
+        identity.refuse(folder, changed)
+    return changed
 
 
 def _accept(
-    folder: Path, recipe: Recipe, now: dict[str, Any], found: list[dict[str, Any]], step: int
+    folder: Path, recipe: Recipe, now: dict[str, Any], changed: list[dict[str, Any]], step: int
 ) -> None:
-    """Write down what changed, and from which step on."""
+    """Save the accepted changes, with the step from which they hold."""
     _, earlier = identity.read(folder)
     durable.write_file(folder / "recipe.json", recipe.model_dump_json(indent=1))
-    identity.write(folder, now, [*earlier, *({"step": step, **change} for change in found)])
+    identity.write(folder, now, [*earlier, *({"step": step, **change} for change in changed)])

@@ -1,9 +1,9 @@
-"""A model folder: what a trained model is on disk, in the shape other tools expect.
+"""A model folder: a trained model on disk, in the form other tools expect.
 
-config.json         what the model and the task are; format_version
+config.json         configuration of model and task; format_version
 model.safetensors   weights
 tokenizer.json      or source/ and target/, each with one
-metrics.json        scores, where and how they were measured
+metrics.json        scores, and how they were measured
 README.md           the model card
 """
 
@@ -40,7 +40,7 @@ def save_model(
     model_config: ModelConfig,
     metrics: dict[str, Any],
 ) -> None:
-    """Whole or absent, as everything on disk."""
+    """Write a model folder, atomically."""
 
     def fill(partial: Path) -> None:
         config = {
@@ -60,7 +60,7 @@ def save_model(
     except (OSError, SafetensorError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RunError(
-            f"{folder}: cannot be written ({why}); make room and give the same command again"
+            f"{folder}: cannot be written ({why}); make room and run the same command again"
         ) from None
 
 
@@ -71,7 +71,7 @@ def write_scores(
     model: nn.Module,
     metrics: dict[str, Any],
 ) -> None:
-    """Write what was measured into a model folder, and the model card that tells it."""
+    """Write the scores and the model card into a model folder."""
     durable.write_file(
         folder / "metrics.json", json.dumps(finite(metrics), ensure_ascii=False, indent=1) + "\n"
     )
@@ -87,7 +87,7 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     if not (folder / "config.json").is_file():
         unfinished = (folder / "checkpoints").is_dir()
         why = (
-            "its training has not finished; give its regard train command again to go on"
+            "its training has not finished; run its regard train command again to resume it"
             if unfinished
             else "no config.json"
         )
@@ -95,8 +95,8 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     config = read_json(folder / "config.json")
     if isinstance(config.get("format_version"), int) and "encoder" in config:
         raise RunError(
-            f"{folder}: an encoder alone, which answers nothing; embed texts with regard embed, or "
-            "begin a training with model.init_from"
+            f"{folder}: is only an encoder, which gives no answers; embed texts with regard embed, or "
+            "start a training from it with model.init_from"
         )
     check_format(folder, config, "task")
     try:
@@ -104,12 +104,12 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
         model_config: ModelConfig = TypeAdapter(ModelConfig).validate_python(config["model"])
         widths = Widths(**config["widths"])
         if not all(isinstance(width, dict) for width in (widths.input, widths.target)):
-            raise TypeError("its widths are no tables")
+            raise TypeError("its widths are not tables")
     except ValidationError as error:
         fault = error.errors()[0]
         name = ".".join(map(str, fault["loc"][1:]))  # the first is the kind of task or model
-        told = f"{name}: {fault['msg']}" if name else fault["msg"]
-        raise CheckpointError(f"{folder / 'config.json'}: damaged ({told})") from error
+        message = f"{name}: {fault['msg']}" if name else fault["msg"]
+        raise CheckpointError(f"{folder / 'config.json'}: damaged ({message})") from error
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{folder / 'config.json'}: damaged ({str(error).splitlines()[0]})") from error
     most = max_tokens(model_config)
@@ -117,13 +117,13 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
     if most is not None and most <= needed:
         raise CheckpointError(
             f"{folder / 'config.json'}: damaged, its model has {most} positions, but texts may have "
-            f"{needed} pieces and an end"
+            f"{needed} tokens and an end"
         )
     task: AnyTask = TASKS[task_config.kind].load(task_config, folder)
     if task.widths != widths:
         ours, theirs = _apart(task.widths, widths)
         raise CheckpointError(
-            f"{folder}: vocabulary and labels have {ours}, but config.json says {theirs}; "
+            f"{folder}: vocabulary and labels have {ours}, but config.json has {theirs}; "
             "copy the whole folder"
         )
     try:
@@ -137,11 +137,12 @@ def load_model(folder: Path) -> tuple[AnyTask, TaskConfig, nn.Module, ModelConfi
 
 
 def check_format(folder: Path, config: dict[str, Any], what: str) -> None:
-    """Whether this regard can read what a config.json says of its task, or of its encoder."""
+    """Raise CheckpointError unless this regard can read a config.json with this entry (task or encoder)."""
     version = config.get("format_version")
     if not isinstance(version, int) or what not in config:
         raise CheckpointError(
-            f"{folder / 'config.json'}: made by another tool, not by regard; train one here"
+            f"{folder / 'config.json'}: was not made by regard; train a "
+            "model here, or import this one with regard import"
         )
     if version > FORMAT_VERSION:
         raise CheckpointError(
@@ -151,7 +152,7 @@ def check_format(folder: Path, config: dict[str, Any], what: str) -> None:
 
 
 def _apart(one: Widths, other: Widths) -> list[str]:
-    """What each of the two has otherwise."""
+    """The widths in which two differ, written out for each."""
     flat = [_flat(widths) for widths in (one, other)]
     names = [name for name in {**flat[0], **flat[1]} if flat[0].get(name) != flat[1].get(name)]
     return [", ".join(f"{name} = {widths.get(name)!r}" for name in names) for widths in flat]
@@ -163,24 +164,24 @@ def _flat(widths: Widths) -> dict[str, Any]:
 
 
 def _metrics(path: Path) -> dict[str, Any]:
-    """What was measured; a folder without it is a model all the same."""
+    """The scores of a model folder; none if it has no metrics.json."""
     if not path.is_file():
         return {}
     metrics = read_json(path)
     if not _by_split(metrics.get("scores", {}), lambda value: isinstance(value, int | float | None)):
-        raise CheckpointError(f"{path}: damaged, its scores are not numbers by split")
+        raise CheckpointError(f"{path}: damaged (scores are not numbers by split)")
     if not _by_split(metrics.get("intervals", {}), _is_range):
-        raise CheckpointError(f"{path}: damaged, its intervals are not pairs of numbers by split")
+        raise CheckpointError(f"{path}: damaged (intervals are not pairs of numbers by split)")
     try:
         Standing.model_validate(metrics.get("baselines", {}))
     except ValidationError as error:
-        raise CheckpointError(f"{path}: damaged, its baselines are not as training writes them") from error
+        raise CheckpointError(f"{path}: damaged (baselines are not as training writes them)") from error
     return metrics
 
 
-def _by_split(found: Any, is_right: Callable[[Any], bool]) -> bool:
-    return isinstance(found, dict) and all(
-        isinstance(split, dict) and all(map(is_right, split.values())) for split in found.values()
+def _by_split(table: Any, is_right: Callable[[Any], bool]) -> bool:
+    return isinstance(table, dict) and all(
+        isinstance(split, dict) and all(map(is_right, split.values())) for split in table.values()
     )
 
 
@@ -189,14 +190,14 @@ def _is_range(value: Any) -> bool:
 
 
 def check_size(path: Path, model: nn.Module) -> None:
-    """A config that asks for more than the file holds is refused before anything is allocated."""
+    """Refuse a config that needs more than the file holds, before anything is allocated."""
     if not path.is_file():
         raise CheckpointError(f"{path}: the weights are missing; copy the whole model folder")
     needed = sum(tensor.numel() * tensor.element_size() for tensor in model.state_dict().values())
     held = path.stat().st_size
     if held < needed:
         raise CheckpointError(
-            f"{path}: holds {held} bytes, the model in config.json needs {needed}; is it truncated?"
+            f"{path}: has {held:,} bytes, but the model in config.json needs {needed:,}; is it truncated?"
         )
 
 
@@ -225,25 +226,33 @@ def model_card(
         "|---|---|---|---|",
     ]
     for split, scores in metrics.get("scores", {}).items():
-        sure = metrics.get("intervals", {}).get(split, {})
-        lines += [_score_row(split, name, value, sure.get(name, ())) for name, value in scores.items()]
+        ranges = metrics.get("intervals", {}).get(split, {})
+        lines += [_score_row(split, name, value, ranges.get(name, ())) for name, value in scores.items()]
     lines += _baseline_lines(Standing.model_validate(metrics.get("baselines", {})))
     lines += ["", *(f"`{name}`: {signature}" for name, signature in metrics.get("signatures", {}).items())]
     return "\n".join(lines) + "\n"
 
 
-def _baseline_lines(found: Standing) -> list[str]:
-    """What simple methods scored, for the model card."""
-    if not found.scores:
+def _baseline_lines(standing: Standing) -> list[str]:
+    """Scores of baselines, for the model card."""
+    if not standing.scores:
         return []
     rows = [
-        _score_row(baseline, name, value, found.intervals.get(baseline, {}).get(name, ()))
-        for baseline, scores in found.scores.items()
+        _score_row(baseline, name, value, standing.intervals.get(baseline, {}).get(name, ()))
+        for baseline, scores in standing.scores.items()
         for name, value in scores.items()
     ]
-    title = f"Baselines on {found.split}:"
-    told = ["", f"This model is {found.verdict}."] if found.verdict else []
-    return ["", title, "", "| baseline | metric | value | 95 % interval |", "|---|---|---|---|", *rows, *told]
+    title = f"Baselines on {standing.split}:"
+    verdict = ["", f"This model is {standing.verdict}."] if standing.verdict else []
+    return [
+        "",
+        title,
+        "",
+        "| baseline | metric | value | 95 % interval |",
+        "|---|---|---|---|",
+        *rows,
+        *verdict,
+    ]
 
 
 def _score_row(owner: str, name: str, value: float | None, interval: Sequence[float]) -> str:
@@ -256,7 +265,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object from a small file that may be anybody's."""
+    """Read a JSON object from a small untrusted file."""
     try:
         value = durable.read_json(path, MAX_CONFIG_BYTES)
     except OSError as error:

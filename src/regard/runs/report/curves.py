@@ -1,4 +1,4 @@
-"""Curves as SVG: round ticks, every point in a bounded number of them, readable on light and dark paper."""
+"""Curves as SVG: round ticks, a bounded number of points, readable in light and dark mode."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Curve:
     name: str
     points: Points
     kind: str = "main"
-    """A class of the page's style: main, faint or mark."""
+    """CSS class: main, faint or mark."""
 
 
 def draw(curves: Sequence[Curve], label: str) -> str:
-    """The curves over the steps in one frame; nothing but a note when there is no point yet."""
+    """Draw the curves over the steps in one frame; only a dash if there is no point yet."""
     thin = [Curve(curve.name, thinned(curve.points), curve.kind) for curve in curves if curve.points]
     if not thin:
         return '<p class="none">—</p>'
@@ -60,7 +60,7 @@ def draw(curves: Sequence[Curve], label: str) -> str:
 
 
 def thinned(points: Points) -> Points:
-    """At most so many points: the means of neighbours."""
+    """At most MOST_POINTS points, each the mean of neighbours."""
     size = ceil(len(points) / MOST_POINTS)
     groups = (points[i : i + size] for i in range(0, len(points), size)) if points else ()
     return [(sum(x for x, _ in g) / len(g), sum(y for _, y in g) / len(g)) for g in groups]
@@ -76,7 +76,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def short(value: float) -> str:
-    """12k, 3.5, 0.003, 1e-06."""
+    """A number in short form: 12k, 3.5, 0.003, 1e-06."""
     if value and abs(value) < 1e-3:
         return f"{value:.0e}"
     if abs(value) >= 1e6:

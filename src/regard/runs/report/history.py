@@ -1,4 +1,4 @@
-"""The journal of a run as series of numbers."""
+"""The history of a run: its journal as series of numbers."""
 
 from collections import defaultdict
 from contextlib import suppress
@@ -15,8 +15,8 @@ Points = list[tuple[float, float]]
 """(step, value)."""
 
 MISHAPS = {
-    "skipped": "update left out, loss {loss}, gradient {grad_norm}",
-    "rolled_back": "back from step {from_step}",
+    "skipped": "update skipped, loss {loss}, gradient {grad_norm}",
+    "rolled_back": "rolled back from step {from_step}",
     "save_failed": "checkpoint not written: {why}",
 }
 NEEDED: dict[str, dict[str, Any]] = {
@@ -24,9 +24,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     "evaluated": {"seconds": int | float, "metrics": dict, "samples": list},
     "finished": {"seconds": int | float, "reason": str},
 }
-"""What an entry must have to be shown."""
+"""Keys that an entry of each kind must have."""
 PARTS = ("input", "expected", "answer")
-"""What a sample must have."""
+"""Keys that a sample must have."""
 
 
 @dataclass
@@ -43,9 +43,9 @@ class History:
 
     @classmethod
     def read(cls, run: Path) -> Self:
-        """A run as it stands now; lines of its journal that are not as training writes them are left out."""
+        """Read the current state of a run; lines of its journal that training did not write are left out."""
         if not (run / "recipe.json").is_file():
-            raise RunError(f"{run}: is not a run folder (it has no recipe.json)")
+            raise RunError(f"{run}: not a run folder (it has no recipe.json)")
         history = cls(run, _json(run / "recipe.json"), _json(run / "model" / "metrics.json"))
         history.is_training = is_held(run)
         for entry in entries(run / "metrics.jsonl"):
@@ -64,7 +64,7 @@ class History:
 
     @property
     def metric(self) -> str:
-        """The one that decides: the first after the loss."""
+        """The metric that decides: the first after the loss."""
         names = [name for entry in self.validations for name in entry["metrics"] if name != "loss"]
         return names[0] if names else ""
 
@@ -90,12 +90,12 @@ class History:
         return "training" if self.is_training else "stopped"
 
     def series(self, name: str) -> Points:
-        """Of the steps: loss, lr, grad_norm."""
+        """A series of the steps: loss, lr or grad_norm."""
         return [(e["step"], e[name]) for e in self.steps if isinstance(e.get(name), int | float)]
 
     def validated(self, name: str) -> Points:
-        found = ((e["step"], e["metrics"].get(name)) for e in self.validations)
-        return [(step, value) for step, value in found if isinstance(value, int | float)]
+        points = ((e["step"], e["metrics"].get(name)) for e in self.validations)
+        return [(step, value) for step, value in points if isinstance(value, int | float)]
 
     @property
     def throughput(self) -> Points:
@@ -108,7 +108,7 @@ class History:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Seconds by what they were spent on."""
+        """Seconds by activity."""
         spent = {
             "learning": sum(entry.get("took", 0.0) for entry in self.steps),
             "waiting for data": sum(entry.get("waited", 0.0) for entry in self.steps),
@@ -119,18 +119,18 @@ class History:
 
     @property
     def samples(self) -> list[tuple[dict[str, str], list[tuple[int, str]]]]:
-        """Each sample, with what was answered at which step; repetitions are left out."""
-        found: dict[str, tuple[dict[str, str], list[tuple[int, str]]]] = {}
+        """Each sample with its answers and their steps; repeated answers are left out."""
+        by_input: dict[str, tuple[dict[str, str], list[tuple[int, str]]]] = {}
         for entry in self.validations:
             for sample in entry.get("samples", ()):
-                _, answers = found.setdefault(sample["input"], (sample, []))
+                _, answers = by_input.setdefault(sample["input"], (sample, []))
                 if not answers or answers[-1][1] != sample["answer"]:
                     answers.append((entry["step"], sample["answer"]))
-        return list(found.values())
+        return list(by_input.values())
 
 
 def _is_whole(entry: dict[str, Any]) -> bool:
-    """Whether an entry has everything that is read of it."""
+    """True if an entry has everything that the report reads."""
     needed = NEEDED.get(entry["event"], {})
     if not all(isinstance(entry.get(name), kind) for name, kind in needed.items()):
         return False
@@ -141,7 +141,7 @@ def _is_whole(entry: dict[str, Any]) -> bool:
 
 
 def _shown(entry: dict[str, Any]) -> defaultdict[str, Any]:
-    """Numbers that are not finite were written as null."""
+    """The entry with `?` for numbers that were not finite, and so were written as null."""
     return defaultdict(lambda: "?", {key: value for key, value in entry.items() if value is not None})
 
 

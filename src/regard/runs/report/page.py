@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file with curves, samples, mishaps and where the time went."""
+"""The report: one self-contained HTML file with curves, samples, mishaps and use of time."""
 
 import json
 import re
@@ -41,7 +41,7 @@ CHINESE = {
 
 
 def write_report(run: Path, path: Path | None = None) -> Path:
-    """Draw the run as it stands now; the file is whole or absent."""
+    """Write the report of the current state of a run, atomically."""
     path = path or run / NAME
     durable.write_file(path, page(History.read(run)))
     return path
@@ -71,24 +71,24 @@ def page(history: History) -> str:
         "mishaps": _mishaps(history),
         "recipe": _plain(json.dumps(history.recipe, ensure_ascii=False, indent=1)),
     }
-    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], template)
+    return re.sub(r"{{(\w+)}}", lambda match: parts[match[1]], template)
 
 
 def _plain(text: str) -> str:
-    """Text of the user's, which may hold anything."""
+    """Text of the user, escaped."""
     return escape(printable(text) if "\n" not in text else text)
 
 
-def _said(text: str) -> str:
-    """A word of ours in both languages; the page shows one."""
+def _bilingual(text: str) -> str:
+    """A word of the page in both languages, of which it shows one."""
     return f'<span class="en">{escape(text)}</span><span class="zh">{escape(CHINESE.get(text, text))}</span>'
 
 
 def _facts(history: History) -> str:
     task, model = (history.recipe.get(part, {}).get("kind", "?") for part in ("task", "model"))
     minutes = history.seconds / 60
-    told = f"{task} · {model} · {history.step:,} steps · {minutes:.1f} min · {history.state}"
-    return f"<p>{_plain(told)}</p>"
+    facts = f"{task} · {model} · {history.step:,} steps · {minutes:.1f} min · {history.state}"
+    return f"<p>{_plain(facts)}</p>"
 
 
 def _tiles(history: History) -> str:
@@ -96,10 +96,10 @@ def _tiles(history: History) -> str:
     scores = history.model.get("scores") or {}
     if not scores and history.metric:
         scores = {"valid": {history.metric: history.best}}
-    sure = history.model.get("intervals") or {}
+    intervals = history.model.get("intervals") or {}
     tiles = [
         f'<div class="tile"><b>{value:.2f}</b><span>{_plain(f"{name} · {split}")}</span>'
-        f"{_within(sure.get(split, {}).get(name))}</div>"
+        f"{_within(intervals.get(split, {}).get(name))}</div>"
         for split, metrics in scores.items()
         for name, value in metrics.items()
         if isinstance(value, int | float)
@@ -108,20 +108,21 @@ def _tiles(history: History) -> str:
 
 
 def _baselines(history: History) -> str:
-    """What simple methods scored, with the verdict on the model; nothing where nothing was measured."""
+    """Scores of the baselines and the verdict on the model; empty if none was measured."""
     try:
-        found = Standing.model_validate(history.model.get("baselines") or {})
+        standing = Standing.model_validate(history.model.get("baselines") or {})
     except ValidationError:
         return ""
     rows = "".join(
-        f"<tr><td>{_plain(name)}</td><td>{_plain(_scored(scores, found.intervals.get(name, {})))}</td></tr>"
-        for name, scores in found.scores.items()
+        f"<tr><td>{_plain(name)}</td>"
+        f"<td>{_plain(_scored(scores, standing.intervals.get(name, {})))}</td></tr>"
+        for name, scores in standing.scores.items()
     )
-    notes = "".join(f"<p>{_plain(note)}</p>" for note in found.notes)
-    verdict = f"<p><b>{_plain(found.verdict)}</b></p>" if found.verdict else ""
+    notes = "".join(f"<p>{_plain(note)}</p>" for note in standing.notes)
+    verdict = f"<p><b>{_plain(standing.verdict)}</b></p>" if standing.verdict else ""
     if not rows and not notes:
         return ""
-    title = f"<h2>{_said('baselines')} · {_plain(found.split)}</h2>"
+    title = f"<h2>{_bilingual('baselines')} · {_plain(standing.split)}</h2>"
     return f'{title}<table class="wide">{rows}</table>{verdict}{notes}'
 
 
@@ -134,7 +135,7 @@ def _scored(scores: Mapping[str, float | None], intervals: Mapping[str, tuple[fl
 
 
 def _within(interval: Any) -> str:
-    """Where 95 % of the scores on other data of the same kind would lie."""
+    """The 95 % interval of a score, for a tile."""
     match interval:
         case (int() | float() as low, int() | float() as high):
             return f"<span>95 %: {low:.2f} – {high:.2f}</span>"
@@ -142,10 +143,12 @@ def _within(interval: Any) -> str:
 
 
 def _chart(name: str, curves: list[Curve], history: History) -> str:
-    shown = [curve for curve in curves if curve.points]
-    legend = "".join(f'<i class="{curve.kind}"></i>{_said(curve.name)}' for curve in shown if len(curves) > 1)
+    drawn = [curve for curve in curves if curve.points]
+    legend = "".join(
+        f'<i class="{curve.kind}"></i>{_bilingual(curve.name)}' for curve in drawn if len(curves) > 1
+    )
     unit = f" ({_plain(history.unit)}/s)" if name == "throughput" else ""
-    return f"<figure><figcaption>{_said(name)}{unit} {legend}</figcaption>{draw(curves, name)}</figure>"
+    return f"<figure><figcaption>{_bilingual(name)}{unit} {legend}</figcaption>{draw(curves, name)}</figure>"
 
 
 def _spent(history: History) -> str:
@@ -155,7 +158,8 @@ def _spent(history: History) -> str:
         for number, seconds in enumerate(history.spent.values())
     )
     names = "".join(
-        f'<li><i class="part{number}"></i>{_said(name)} {100 * seconds / total:.1f} % · {seconds:,.0f} s</li>'
+        f'<li><i class="part{number}"></i>{_bilingual(name)} '
+        f"{100 * seconds / total:.1f} % · {seconds:,.0f} s</li>"
         for number, (name, seconds) in enumerate(history.spent.items())
     )
     return f'<div class="bar">{bars}</div><ul class="legend">{names}</ul>'
@@ -165,11 +169,11 @@ def _samples(history: History) -> str:
     blocks = []
     for sample, answers in history.samples:
         rows = "".join(f"<tr><td>{step:,}</td><td>{_plain(answer)}</td></tr>" for step, answer in answers)
-        expected = f"<tr><td>{_said('expected')}</td><td>{_plain(sample['expected'])}</td></tr>"
+        expected = f"<tr><td>{_bilingual('expected')}</td><td>{_plain(sample['expected'])}</td></tr>"
         blocks.append(f"<h3>{_plain(sample['input'])}</h3><table>{rows}{expected}</table>")
-    return "".join(blocks) or f"<p>{_said('none')}</p>"
+    return "".join(blocks) or f"<p>{_bilingual('none')}</p>"
 
 
 def _mishaps(history: History) -> str:
-    rows = "".join(f"<tr><td>{step:,}</td><td>{_plain(what)}</td></tr>" for step, what in history.mishaps)
-    return f"<table>{rows}</table>" if rows else f"<p>{_said('none')}</p>"
+    rows = "".join(f"<tr><td>{step:,}</td><td>{_plain(text)}</td></tr>" for step, text in history.mishaps)
+    return f"<table>{rows}</table>" if rows else f"<p>{_bilingual('none')}</p>"
