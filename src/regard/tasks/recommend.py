@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.baselines import Baseline
 from regard.baselines.next_item import ItemKNN, Markov, MostPopular, RecentlyPopular
-from regard.config import Config, said
+from regard.config import Config, without_prefix
 from regard.data.cache import Arrays, Examples
 from regard.data.example import Example
 from regard.data.histories import WindowedHistories
@@ -435,7 +435,7 @@ def changed(config: RecommendConfig, changes: Mapping[str, Any]) -> RecommendCon
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         name, value = fault["loc"][0], quoted(str(fault["input"]))
-        raise RecipeError(f"{name}: {value} {said(fault['msg'])}") from None
+        raise RecipeError(f"{name}: {value} {without_prefix(fault['msg'])}") from None
 
 
 def _times(row: Row) -> dict[str, Any]:
