@@ -338,7 +338,9 @@ def test_recipes_that_contradict_themselves(changes: dict[str, Any], fault: str)
 
 
 def test_only_items_have_titles() -> None:
-    with pytest.raises(RecipeError, match=r"data\.titles: is for items, which the task 'translate' does not have"):
+    with pytest.raises(
+        RecipeError, match=r"data\.titles: is for items, which the " r"task 'translate' does not have"
+    ):
         Recipe.parse(
             {
                 "task": {"kind": "translate"},

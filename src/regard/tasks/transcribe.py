@@ -380,7 +380,7 @@ class Transcribe(Task):
 
     def axes(self, example: Example, prediction: Transcript) -> Axes:
         read = self.audio.axis([], Coded(example.arrays, example.notes))
-        labels = tuple(self.tokenizer.pieces(prediction.ids))
+        labels = tuple(self.tokenizer.tokens(prediction.ids))
         if not labels:
             raise DataError("there is nothing to explain: nothing was heard in the recording")
         return Axes(
