@@ -129,7 +129,7 @@ class Recipe(Config):
             needs = "is" if needed == self.task.max_length else "needs, for context and reply together,"
             raise ValueError(
                 f"max_positions leaves room for {most - 1} tokens, but task.max_length {needs} {needed}; "
-                "raise the one or lower the other (learned positions end there)"
+                "raise max_positions or lower task.max_length"
             )
         self._encoder_fits()
         self._layers_fit()

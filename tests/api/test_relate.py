@@ -95,13 +95,11 @@ def test_a_text_that_was_too_long_for_a_pair_says_so(runs: dict[str, Path]) -> N
 
 def test_what_cannot_be_paired_is_said(runs: dict[str, Path], tmp_path: Path) -> None:
     relations = regard.Relations.load(runs["pairs"], runs["names"], device="cpu")
-    with pytest.raises(
-        DataError, match="input:1: has marks of entities already; ask about it without a tagger"
-    ):
+    with pytest.raises(DataError, match="input:1: already has entity marks; leave out the tagger"):
         relations("<e1>amber</e1> and <e2>birch</e2>")
     many = "amber birch " * (MOST_ENTITIES + 1)
     with pytest.raises(
-        DataError, match="input:2: has 17 entities and 16 at most are paired; give it sentence by"
+        DataError, match="input:2: has 17 entities, but at most 16 can be paired; split it into sentences"
     ):
         list(relations.stream([TEXT, many]))
     with pytest.raises(RunError, match="tag models relate nothing; give a run of the task relation"):

@@ -126,7 +126,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     run = Path(given.run)
     run.mkdir()
     (run / "thesis.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"run: already exists and is not a run \(thesis\.txt\); choose"):
+    with pytest.raises(
+        RunError, match=r"run: already exists and is not a run \(it has thesis\.txt\); choose"
+    ):
         regard.train(given, quiet=True)
     with pytest.raises(RunError, match=r"run: is not a run of regard, so --fresh does not move it"):
         regard.train(given, fresh=True, quiet=True)
@@ -207,7 +209,7 @@ def test_a_label_that_only_a_held_out_row_has_is_said(tmp_path: Path) -> None:
     data = given.data.model_copy(update={"valid": None, "test": None})
     with pytest.raises(
         DataError,
-        match=r"csv:21: label 'maybe' does not occur .* \(held out of train .* give data\.valid\)",
+        match=r"csv:21: label 'maybe' does not occur .* \(this row was held out of train .* give data\.valid\)",
     ):
         regard.train(given.model_copy(update={"data": data}), quiet=True)
     assert not Path(given.run).exists()
@@ -216,7 +218,10 @@ def test_a_label_that_only_a_held_out_row_has_is_said(tmp_path: Path) -> None:
 def test_too_little_data_is_said(tmp_path: Path) -> None:
     given = translating(tmp_path)
     data = given.data.model_copy(update={"train": tuple(mirrored(tmp_path, 19, "few")), "valid": None})
-    with pytest.raises(DataError, match=r"few\.source.*: no usable examples for valid"):
+    with pytest.raises(
+        DataError,
+        match=r"few\.source.*: there are fewer than 20 rows, too few to hold any out for validation",
+    ):
         regard.train(given.model_copy(update={"data": data}), quiet=True)
 
 

@@ -111,7 +111,7 @@ def test_a_line_of_ten_megabytes(refused: Call, recipe: Path, home: Path) -> Non
             "train.lr=fast",
             "{recipe}: train.lr: 'fast' should be a valid number, unable to parse string as a number",
         ),
-        ("n_heads", "override 'n_heads': write it as key=value, for example model.n_heads=8"),
+        ("n_heads", "'n_heads': write an override as key=value, for example model.n_heads=8"),
         (
             "model.d_model=1000000000000000000",
             "{recipe}: model.d_model: 100000000000… is too large; the limit is 2147483647",
@@ -129,7 +129,7 @@ def test_a_line_of_ten_megabytes(refused: Call, recipe: Path, home: Path) -> Non
             "{recipe}: task.bleu_tokenize: 'ja-mecab' should be '13a', 'zh', 'char', 'intl' or 'none'",
         ),
         ("run=", "{recipe}: run: '' is not the name of a folder"),
-        ("run=[1, 2]", "{recipe}: run: [1, 2] is not the name of a folder; write one in quotes"),
+        ("run=[1, 2]", "{recipe}: run: [1, 2] is not the name of a folder; write it in quotes"),
         ('run="a\\u0000b"', "{recipe}: run: 'a\\x00b' is not the name of a folder"),
     ],
 )
@@ -140,7 +140,7 @@ def test_a_recipe_that_cannot_be(refused: Call, recipe: Path, override: str, sai
 def test_a_model_that_no_memory_holds(refused: Call, recipe: Path) -> None:
     said = refused("train", recipe, "model.d_model=100000", "model.n_heads=2", "model.d_ff=100000")
     assert said.startswith("model: its weights alone need ")
-    assert said.endswith("GB; take smaller sizes")
+    assert said.endswith("GB; choose smaller sizes")
 
 
 def test_a_row_wider_than_the_first(refused: Call, recipe: Path, texts: Path, home: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_run_folder_that_already_exists(refused: Call, recipe: Path, home: Pat
     (home / "run").mkdir()
     (home / "run" / "precious.txt").write_text("mine")
     assert refused("train", recipe) == (
-        f"{home / 'run'}: already exists and is not a run (precious.txt); "
+        f"{home / 'run'}: already exists and is not a run (it has precious.txt); "
         "choose another folder with run=NAME, or delete it"
     )
 
@@ -228,7 +228,7 @@ def test_truncated_weights(refused: Call, model: Path, ask: tuple[str, ...]) -> 
     weights.write_bytes(content[: len(content) // 2])
     said = refused(*ask)
     assert said.startswith(
-        f"model/model.safetensors: holds {len(content) // 2} bytes, but the model in config.json needs"
+        f"model/model.safetensors: has {len(content) // 2:,} bytes, but the model in config.json needs"
     )
     assert said.endswith("is it truncated?")
 
@@ -255,7 +255,10 @@ def test_a_foreign_model(refused: Call, home: Path) -> None:
     config = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 768}
     (home / "bert" / "config.json").write_text(json.dumps(config))
     (home / "bert" / "model.safetensors").write_bytes(b"")
-    assert refused("predict", "bert", "x") == "bert/config.json: was not made by regard; train one here"
+    assert (
+        refused("predict", "bert", "x")
+        == "bert/config.json: was not made by regard; train a model here, or import this one with regard import"
+    )
 
 
 def test_a_pickle_is_never_opened(refused: Call, model: Path, home: Path) -> None:

@@ -110,7 +110,7 @@ def test_what_is_wrong_is_one_sentence(call: Call, bert: Path, home: Path) -> No
     assert "already exists" in refused(call, "embed", "bert", "--out", "x.npy", "x")
     said = refused(call, "embed", "bert", "--out", "nowhere/x.npy", "x")
     assert "nowhere/x.npy: no such folder; make it, or choose another" in said
-    assert "made by another tool" in refused(call, "predict", "bert", "x")
+    assert "was not made by regard" in refused(call, "predict", "bert", "x")
     assert "nowhere: no such folder" in refused(call, "train", recipe, "model.init_from=nowhere")
     (bert / "model.safetensors").write_bytes(pickle.dumps({"weights": [1.0]}))
     assert "not a readable safetensors file" in refused(call, "train", recipe)

@@ -39,4 +39,4 @@ def test_a_folder_that_is_named_is_not_reused(call: Call, home: Path) -> None:
     (home / "taken" / "x").touch()
     result = call("demo", "--run", "taken", *SMALL)
     assert result.exit_code == 2
-    assert "taken: already exists and is not a run (x)" in result.stderr
+    assert "taken: already exists and is not a run (it has x)" in result.stderr

@@ -76,7 +76,7 @@ def refused(call: Call, *arguments: object) -> str:
 
 def test_what_is_wrong_is_one_sentence(call: Call, hf: Path, home: Path) -> None:
     recipe = write_recipe(home, RECIPE)
-    assert "made by another tool" in refused(call, "predict", "hf", "x")
+    assert "was not made by regard" in refused(call, "predict", "hf", "x")
     assert "model_type is 'gpt2', not 'bert'" in refused(call, "embed", "hf", "x")
     assert "model.d_model is 8" in refused(call, "train", recipe, "model.d_model=8")
     (hf / "model.safetensors").write_bytes(pickle.dumps({"weights": [1.0]}))

@@ -186,4 +186,4 @@ def test_without_times_the_order_decides_and_a_cut_in_time_is_refused(call: Call
     assert "no column of times" in call("check", "recipe.toml").stdout
     result = call("train", "recipe.toml", "task.split=time")
     assert result.exit_code == 2
-    assert "has no column of times, so that it cannot be split at a moment" in result.stderr
+    assert "has no column of times, so it cannot be split at a moment" in result.stderr

@@ -154,7 +154,7 @@ def test_it_leaves_for_hugging_face_only(trained: Trained, tmp_path: Path) -> No
 def test_a_model_has_positions_for_a_block(tmp_path: Path) -> None:
     given = continuing(tmp_path).model_dump()
     given["task"]["max_length"] = 13
-    with pytest.raises(RecipeError, match=r"leaves room for 12 pieces and task\.max_length is 13"):
+    with pytest.raises(RecipeError, match=r"leaves room for 12 tokens, but task\.max_length is 13"):
         regard.Recipe.parse(given)
     given["model"]["kind"] = "transformer"
     with pytest.raises(RecipeError):

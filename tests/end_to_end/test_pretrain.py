@@ -297,7 +297,7 @@ BAD = {
     "too few to hold one out": (
         "amber.\nbirch.\n\n" * 5,
         {},
-        r"fewer than 20 documents are needed to hold one out, or give data\.valid",
+        r"there are fewer than 20 documents, too few to hold any out for validation",
     ),
 }
 
@@ -316,7 +316,7 @@ def test_bad_settings_are_refused(tmp_path: Path) -> None:
         changed(tmp_path, task={"max_length": 3})
     with pytest.raises(RecipeError, match="documents and sentences cannot both be lines"):
         changed(tmp_path, task={"documents": "lines"})
-    with pytest.raises(RecipeError, match=r"room for 21 pieces and task\.max_length is 22"):
+    with pytest.raises(RecipeError, match=r"room for 21 tokens, but task\.max_length is 22"):
         changed(tmp_path, task={"max_length": 22})
     with pytest.raises(RecipeError, match=r"task\.tokenizer\.kind: 'bpe' should be 'wordpiece'"):
         changed(tmp_path, task={"tokenizer": {"kind": "bpe"}})

@@ -117,7 +117,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "lengths": (
         {},
         {"max_length": 30},
-        r"^\S+/bert: max_positions leaves room for 29 pieces and task.max_length is 30",
+        r"^\S+/bert: max_positions leaves room for 29 tokens, but task.max_length is 30",
     ),
     "layers": ({"freeze": 99}, {}, r"^\S+/bert: model\.freeze \(99\) is more than the \d+ layers"),
 }

@@ -115,7 +115,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "preset": ({"preset": "tiny"}, {}, r"model\.d_ff is 512, .* has 17; leave it out"),
     "positions": ({"position": "rotary"}, {}, r"model\.position is 'rotary', .* has 'learned'"),
     "vocabulary": ({}, {"tokenizer": {"kind": "char"}}, r"task\.tokenizer: the vocabulary comes from"),
-    "lengths": ({}, {"max_length": 31}, "room for 30 pieces and task.max_length is 31"),
+    "lengths": ({}, {"max_length": 31}, "room for 30 tokens, but task.max_length is 31"),
 }
 
 

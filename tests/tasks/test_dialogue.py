@@ -204,7 +204,9 @@ def test_a_gpt_has_positions_for_context_and_reply() -> None:
         "data": {"train": "x.jsonl"},
         "model": gpt(max_positions=16).model_dump(),
     }
-    with pytest.raises(RecipeError, match=r"room for 15 pieces and task\.max_length asks, context and reply"):
+    with pytest.raises(
+        RecipeError, match=r"room for 15 tokens, but task\.max_length needs, for context and reply"
+    ):
         Recipe.parse(given)
     given["model"] = gpt(max_positions=17).model_dump()
     assert Recipe.parse(given).task.max_length == 8

@@ -82,7 +82,7 @@ def test_a_run_goes_on_where_it_stood(tmp_path: Path) -> None:
 def test_it_needs_something_to_change(tmp_path: Path) -> None:
     given = classifying(tmp_path).model_dump()
     given["model"]["lora"] = 2
-    with pytest.raises(RecipeError, match=r"model\.lora: adapts the layers of a trained encoder; give"):
+    with pytest.raises(RecipeError, match=r"model\.lora: adapts the layers of a trained encoder; set"):
         regard.Recipe.parse(given)
     with pytest.raises(RecipeError, match=r"model\.lora: its few weights are not sharded"):
         prepare(recipe(tmp_path, {}, shard=True))
