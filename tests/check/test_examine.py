@@ -224,8 +224,8 @@ def test_a_label_of_a_held_out_row_alone(tmp_path: Path) -> None:
     model = {"kind": "classifier", "encoder": {"kind": "words", "d_embed": 4}}
     report = _examined({"kind": "classify", "tokenizer": WORDS}, {"train": "all.tsv"}, model)
     assert found(report, "unseen-label").message == (
-        "valid: 1 row with a label that does not occur in train ('perhaps'), this row was held out of train for "
-        "validation; to choose other rows, give data.valid"
+        "valid: 1 row with a label that does not occur in train ('perhaps'), this row was held out of "
+        "train for validation; to choose other rows, give data.valid"
     )
 
 

@@ -255,9 +255,8 @@ def test_a_foreign_model(refused: Call, home: Path) -> None:
     config = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 768}
     (home / "bert" / "config.json").write_text(json.dumps(config))
     (home / "bert" / "model.safetensors").write_bytes(b"")
-    assert (
-        refused("predict", "bert", "x")
-        == "bert/config.json: was not made by regard; train a model here, or import this one with regard import"
+    assert refused("predict", "bert", "x") == (
+        "bert/config.json: was not made by regard; train a model here, or import this one with regard import"
     )
 
 
