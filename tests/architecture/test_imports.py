@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "api": "text recipe runs interop models layers tasks metrics.resample decode training explain"
     " files fields data errors",
     "check": "fields recipe runs interop models.encoders tasks training files text data errors",
-    "init": "fields tasks recipe training.machine files config errors",
+    "init": "fields tasks models recipe interop.pretrained runs.store training.machine files config errors",
     "regard": "api recipe",
     # what users touch
     "serve": "regard api decode tasks files explain text config errors __version__",

@@ -39,6 +39,15 @@ def init(
         ),
     ] = None,
     column: Columns = None,
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FOLDER|auto",
+            help="Begin with a trained model: a run, or a BERT or GPT-2 of Hugging Face. auto: the one in "
+            "models/, or in the folders that REGARD_MODELS names.",
+        ),
+    ] = None,
     encoding: Annotated[str, typer.Option(help="Of the files, such as gb18030.")] = "utf-8",
     out: Annotated[Path, typer.Option(metavar="FILE", help="The recipe to write.")] = Path("recipe.toml"),
 ) -> None:
@@ -46,8 +55,9 @@ def init(
 
     It is sized to the data and to this machine. Nothing is overwritten.
     """
+    from regard.init.beginning import MEASURED, Beginning, nearby
     from regard.init.detect import detect
-    from regard.init.draft import draft, plan
+    from regard.init.draft import draft, from_scratch, plan
     from regard.training.machine import Machine
 
     for file in files:
@@ -57,8 +67,14 @@ def init(
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
     guess = detect(files, task=task, columns=columns(column), encoding=encoding)
     _show(guess)
-    write(out, draft(plan(guess, Machine.here()), str(free(f"runs/{_name(guess)}"))))
+    planned = plan(guess, Machine.here())
+    scratch = from_scratch(planned)
+    beginning = None if begin is None else Beginning(scratch, begin)
+    write(out, draft(planned, str(free(f"runs/{_name(guess)}")), beginning))
     console.OUT.print()
+    if beginning is None:
+        for folder in nearby(scratch):
+            console.line(f"there is a trained model in {folder}; --from {folder} begins with it ({MEASURED})")
     console.line(f"wrote {out}; now:", "dim")
     console.line(f"  regard check {out}")
     console.line(f"  regard train {out}")

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from regard.config import Config
 from regard.files.row import text_of
+from regard.init.beginning import Beginning
 from regard.init.guess import Guess, Titles
 from regard.init.plan import Plan, script
 from regard.init.settings import Pace, Setting
@@ -33,23 +34,37 @@ def plan(guess: Guess, machine: Machine) -> Plan:
     return Plan(guess, scripts, machine, by_character, data.together)
 
 
-def draft(plan: Plan, run: str) -> str:
+def from_scratch(plan: Plan) -> Recipe:
+    """The recipe of a model that begins at random."""
+    data = TASKS[plan.guess.task].data
+    return _parsed(_sections(plan, "runs/run", data.sections(plan), data.pace(plan)))
+
+
+def draft(plan: Plan, run: str, beginning: Beginning | None = None) -> str:
     """The text of a recipe, which has been read back once, so that nobody gets one that cannot be read."""
     data = TASKS[plan.guess.task].data
-    proposed = data.sections(plan)
-    sections: Sections = {
+    proposed, pace = data.sections(plan), data.pace(plan)
+    if beginning is not None:
+        proposed, pace = beginning.sections(proposed), beginning.pace(plan)
+    sections = _sections(plan, run, proposed, pace)
+    recipe = _parsed(sections)
+    if beginning is not None:
+        beginning.refuse_unfit(recipe)
+    sections = _decided(sections, recipe)
+    text = "\n".join([HEAD, *_lines(sections, recipe, _missing(plan.guess, data.held_out, data.tested)), ""])
+    assert Recipe.parse(tomllib.loads(text)) == recipe, "what was left out changed something"
+    return text
+
+
+def _sections(plan: Plan, run: str, proposed: Sections, pace: Pace) -> Sections:
+    return {
         "": [Setting("run", run, "the folder for everything about this run")],
         **{name: settings for name, settings in proposed.items() if name.startswith("task")},
         **_fields(plan.guess),
         "data": _data(plan.guess),
         **{name: settings for name, settings in proposed.items() if name.startswith("model")},
-        "train": _train(plan, data.pace(plan)),
+        "train": _train(plan, pace),
     }
-    recipe = _parsed(sections)
-    sections = _decided(sections, recipe)
-    text = "\n".join([HEAD, *_lines(sections, recipe, _missing(plan.guess, data.held_out, data.tested)), ""])
-    assert Recipe.parse(tomllib.loads(text)) == recipe, "what was left out changed something"
-    return text
 
 
 def _parsed(sections: Sections) -> Recipe:
@@ -144,6 +159,8 @@ def _train(plan: Plan, pace: Pace) -> list[Setting]:
         Setting("accumulate", plan.accumulate),
         Setting("optimizer", pace.optimizer),
         Setting("lr", float(f"{pace.lr:.1g}")),
+        Setting("schedule", pace.schedule),
+        Setting("layer_decay", pace.layer_decay),
         Setting("warmup", min(pace.warmup, max(1, pace.epochs * steps // 5))),
         Setting("average", pace.average),
     ]

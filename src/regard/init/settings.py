@@ -30,6 +30,8 @@ class Pace:
     batch_tokens: int | None = None
     """Where the size of rows does not decide."""
     batch_reason: str = ""
+    schedule: str = "inverse_sqrt"
+    layer_decay: float = 1.0
 
 
 def tokenizer(plan: Plan) -> list[Setting]:
