@@ -7,20 +7,23 @@ from typing import Self
 
 from regard.api.trained import Trained, load
 from regard.errors import DataError, RunError
+from regard.fields.text import Text
 from regard.files.row import Row, rows_of
-from regard.tasks import Relation, Tag
 from regard.text.entity_pairs import Related, Span, pairs, related
 
 
 class Relations:
     """A relater and the tagger that finds its entities."""
 
+    name, field = "text", Text()
+    """What raw texts are called, and how they are read."""
+
     def __init__(self, relater: Trained, tagger: Trained) -> None:
-        if not isinstance(relater.task, Relation):
+        if not relater.task.pairs_entities:
             raise RunError(f"{relater.task.kind} models relate nothing; give a run of the task relation")
-        if not isinstance(tagger.task, Tag):
+        if not tagger.task.finds_entities:
             raise RunError(f"{tagger.task.kind} models find no entities; give a run of the task tag")
-        if tagger.task.tags.scheme is None:
+        if not tagger.task.marks_spans:
             raise RunError(
                 "the tagger's tags mark no spans, so it finds no entities; train one with BIO tags"
             )
@@ -38,10 +41,11 @@ class Relations:
 
     def stream(self, texts: Iterable[str | Row]) -> Iterator[Related]:
         """In the order of the texts."""
-        rows = (row for number, text in enumerate(texts, 1) for row in rows_of([text], "text", first=number))
+        numbered = enumerate(texts, 1)
+        rows = (row for number, text in numbered for row in rows_of([text], self.name, first=number))
         asked, kept = tee(rows)
         for row, tagged in zip(kept, self.tagger.stream(asked), strict=True):
-            yield self._related(row.cells["text"], tagged.to_json()["spans"], row.where)
+            yield self._related(row.cells[self.name], tagged.to_json()["spans"], row.where)
 
     def _related(self, text: str, entities: Sequence[Span], where: str) -> Related:
         asked = pairs(text, entities, where, both_ways=self.config.both_ways)

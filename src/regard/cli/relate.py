@@ -31,7 +31,7 @@ def relate(
     from regard.api.relate import Relations
 
     clean = printable if sys.stdout.isatty() else one_line
-    rows, _ = texts_of(run, texts, file, columns(where), encoding)
+    rows, _ = texts_of(run, texts, file, columns(where), encoding, Relations.name, Relations.field)
     relations = Relations.load(run, tagger)
     cut = 0
     for related in relations.stream(rows):

@@ -96,7 +96,7 @@ def _refuse_guess(
     from regard.files.columns import named_like
 
     for role, column in columns.items():
-        if getattr(fields.get(role), "spread", False):
+        if role in fields and fields[role].spread:
             continue
         if column is None and len(names) > len(columns) and named_like(role, names) is None:
             there = ", ".join("".join(filter(str.isprintable, name[:40])) for name in names[:20])
@@ -134,7 +134,7 @@ def report_cut(trained: "Trained", cut: int, windowed: int = 0) -> None:
         read = f"read in overlapping windows of {trained.task_config.max_length} tokens (task.max_length)"
         console.line(f"{windowed} of the {many} {read}", "dim", console=console.ERR)
     if cut:
-        setting = "max_question" if hasattr(trained.task_config, "max_question") else "max_length"
+        setting = trained.task.limit
         limit = f"longer than {getattr(trained.task_config, setting)} tokens (task.{setting})"
         fate = trained.task.cut
         console.line(f"{cut} of the texts {limit}: {fate}", "dim", console=console.ERR)
@@ -154,16 +154,15 @@ def texts_of(
     file: str | None,
     columns: "Mapping[str, Column]",
     encoding: str | None,
-    name: str = "text",
-    field: "Field | None" = None,
+    name: str,
+    field: "Field",
 ) -> "tuple[Iterator[Row], int | None]":
     """Rows with a text each (or a cell of another field), of arguments, a file or standard input; and how
     many, where that is known.
     """
-    from regard.fields.text import Text
     from regard.files.lines import stream_lines
 
-    fields = {name: field or Text()}
+    fields = {name: field}
     if texts and file:
         raise DataError(f"texts and --file {file} are both given; give one of them")
     if columns and file is None:

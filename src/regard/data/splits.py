@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from regard.errors import DataError
 from regard.files.documents import goes_on
 from regard.files.measurements import Stretch
+from regard.files.read import SERIES
 from regard.files.row import Row
 
 HELD_OUT = 20
@@ -124,7 +125,7 @@ class Borders:
     def border(self, rows: Iterable[Row]) -> Lengths:
         lengths: Lengths = {}
         for row in rows:
-            lengths[_series(row)] = lengths.get(_series(row), 0) + len(row.cells["series"]["values"])
+            lengths[_series(row)] = lengths.get(_series(row), 0) + len(row.cells[SERIES]["values"])
         for (file, name), n in lengths.items():
             if n < sum(self.rows):
                 raise DataError(
@@ -169,17 +170,17 @@ class Borders:
         done: Lengths = {}
         for row in rows:
             begins = done.get(_series(row), 0)
-            done[_series(row)] = begins + len(row.cells["series"]["values"])
+            done[_series(row)] = begins + len(row.cells[SERIES]["values"])
             yield begins, row
 
 
 def _series(row: Row) -> tuple[str, str]:
-    return row.file, row.cells["series"]["id"]
+    return row.file, row.cells[SERIES]["id"]
 
 
 def _cut(row: Row, begins: int, context: int, first: int, after: int) -> Row | None:
     """The overlap of a row, which begins there in its series, with a part and its context; None if empty."""
-    cell = row.cells["series"]
+    cell = row.cells[SERIES]
     begin, end = max(context - begins, 0), min(after - begins, len(cell["values"]))
     if begin >= end:
         return None
@@ -189,7 +190,7 @@ def _cut(row: Row, begins: int, context: int, first: int, after: int) -> Row | N
     before = None if opens or times is None else times[begin - 1] if begin else cell["before"]
     n_context = min(max(first - begins - begin, 0), end - begin)
     stretch = Stretch(cell | kept | {"goes_on": not opens, "before": before, "context": n_context})
-    return replace(row, cells=row.cells | {"series": stretch})
+    return replace(row, cells=row.cells | {SERIES: stretch})
 
 
 def closes(row: Row) -> bool:

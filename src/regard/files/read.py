@@ -46,6 +46,8 @@ class Cells(Protocol):
 
     suffixes: ClassVar[frozenset[str]]
     """Of the files that cells may be; none where they are no files."""
+    spread: ClassVar[bool]
+    """Whether a table without a column for it has it in all columns that no other role takes."""
 
     @property
     def optional(self) -> bool:
@@ -66,6 +68,7 @@ class TextCells:
 
     optional = False
     suffixes: ClassVar[frozenset[str]] = frozenset()
+    spread: ClassVar[bool] = False
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return text_cell(where, name, cell)
@@ -113,7 +116,7 @@ class Reading:
 
     def spread(self, names: Sequence[str]) -> str | None:
         """The role whose cells take all columns of a table that are left, if there is one."""
-        spread = (role for role in self.columns if getattr(self.field(role), "spread", False))
+        spread = (role for role in self.columns if self.field(role).spread)
         free = (role for role in spread if self.columns[role] is None)
         return next((role for role in free if named_like(role, names) is None), None)
 

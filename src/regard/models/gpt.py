@@ -43,6 +43,7 @@ PRESETS: dict[str, dict[str, int]] = {
 
 class GPTConfig(BlockConfig, ModelSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
+    reads_answer: ClassVar[bool] = True
     kind: Literal["gpt"] = "gpt"
     init_from: str | None = Field(
         None, description="a language model's run, or a GPT-2 of Hugging Face, to start from"

@@ -1,7 +1,7 @@
 """What the configuration of every model can do beside building it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -9,6 +9,9 @@ from regard.config import Config
 
 
 class ModelSettings(Config):
+    reads_answer: ClassVar[bool] = False
+    """Whether the model reads its input and its answer as one sequence, as a decoder alone does."""
+
     def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
         """Makes a new model ready to learn from these examples, after pretrained weights are in place.
 

@@ -50,9 +50,9 @@ class Engine:
             raise faults.exceptions[0] from None
         self._tasks = [asyncio.create_task(lane.run()) for lane in self.lanes.values()]
 
-    def lane(self, name: str | None, task: str | None) -> ModelQueue:
-        """The model of that name, or the only one for the task."""
-        able = [lane for lane in self.lanes.values() if task in (None, lane.about["task"])]
+    def lane(self, name: str | None, *tasks: str) -> ModelQueue:
+        """The model of that name, or the only one for these tasks; for any task if none is given."""
+        able = [lane for lane in self.lanes.values() if not tasks or lane.about["task"] in tasks]
         if name is None and not able:
             known = ", ".join(
                 f"{lane.name} ({TASKS[lane.about['task']].path()})" for lane in self.lanes.values()

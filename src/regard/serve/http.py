@@ -30,6 +30,8 @@ GONE = 499
 """What is counted for a client that did not wait for its answer."""
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """FastAPI can send what users write to wherever the environment says; this server sends nothing anywhere."""
+FINDERS = tuple(task.kind for task in TASKS.values() if task.finds_entities)
+"""The tasks whose models find the entities that another model relates."""
 SHOWN = ("task", "description", "max_length", "heads", "decode")
 BRANCHES = ("constrained-str", "list[")
 """What pydantic calls the ways a text may be given."""
@@ -97,7 +99,7 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
 
     async def explain(ask: requests.ExplainedAsk, request: Request) -> Response:
         """An answer, and everything that was attended to while it was made."""
-        lane = engine.lane(ask.model, None)
+        lane = engine.lane(ask.model)
         texts = asked(ask.given(), TASKS[lane.about["task"]].asks())
         jobs = engine.jobs(lane, texts, "explain", ask.settings, packed=ask.packed)
         return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
@@ -106,7 +108,7 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
 
     async def ask_any(ask: requests.AnyAsk, request: Request) -> Response:
         """Answers of a model of any task to inputs of any kind, by their names."""
-        lane, inputs = engine.lane(ask.model, None), ask.given()
+        lane, inputs = engine.lane(ask.model), ask.given()
         _refuse_beyond(engine.limits, inputs)
         purpose: Purpose = "explain" if ask.attention else "answer"
         return await answered(request, lane, engine.jobs(lane, inputs, purpose, dict(ask.decode)))
@@ -147,7 +149,7 @@ def _route(
         if ask.attention:
             message = "entities and attention exclude each other; mark two entities to see what spoke for it"
             raise RequestError(422, "contradiction", message)
-        lane, tagger = engine.lane(ask.model, task.kind), engine.lane(ask.entities, "tag")
+        lane, tagger = engine.lane(ask.model, task.kind), engine.lane(ask.entities, *FINDERS)
         texts = [str(text) for text in asked(ask.given(), task.asks())]
         answers = await _unless_gone(request, relations(engine, lane, tagger, texts))
         if answers is None:

@@ -123,7 +123,7 @@ class Requests:
 
 def _ask(task: type[Task], limits: Limits, text: Any, texts: Any, how: dict[str, Any]) -> type[PlainAsk]:
     fields: Any = dict(how) if task.searches else {}
-    if task.kind == "dialogue":
+    if task.converses:
         said = Field(None, description="a conversation, a turn a line; or a list of such")
         turns = Field(None, description="instead of it: the turns of a conversation")
         fields |= {"text": (text | texts | None, said), "turns": (texts | None, turns)}

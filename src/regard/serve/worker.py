@@ -19,8 +19,6 @@ from regard.files.row import Asked
 from regard.serve.framing import Message, pack, read
 from regard.text.sanitize import finite
 
-IN_ONE_BLOCK = "language_model"
-"""The task whose text and answer share max_length, and whose scores are there a slice at a time."""
 Answered = Callable[[int, Message], None]
 """(place, answer): hears each answer once, in any order."""
 
@@ -60,9 +58,9 @@ class Worker:
             "max_length": trained.task_config.max_length,
             "decode": None if decode is None else decode.model_dump(mode="json"),
             "heads": heads,
-            "pairing": config.model_dump(include={"no_relation", "both_ways"}),
+            "pairing": config.pairing,
             "stream": _stream(trained),
-            "vocabulary": 0 if trained.task.kind == IN_ONE_BLOCK else widest,
+            "vocabulary": 0 if trained.task.shares_length else widest,
         }
 
     def reply(self, ask: Message, places: Sequence[int]) -> None:
@@ -121,11 +119,11 @@ class Worker:
 
 
 def _stream(trained: "regard.Trained") -> int:
-    """Pieces of a text and its answer at most, where attention reads them as one; 0 where it does not."""
-    if trained.model_config.kind != "gpt":
+    """The most tokens of a text and its answer together, where attention reads them as one; else 0."""
+    if not trained.model_config.reads_answer:
         return 0
     side: int = trained.task_config.max_length + 2
-    return side if trained.task.kind == IN_ONE_BLOCK else 2 * side
+    return side if trained.task.shares_length else 2 * side
 
 
 def _note(fault: Exception) -> None:

@@ -181,6 +181,7 @@ class Answer(Task):
     settings: ClassVar[type[Any]] = AnswerConfig
     models: ClassVar[tuple[str, ...]] = ("answerer",)
     called: ClassVar[str] = "an answerer"
+    limit: ClassVar[str] = "max_question"
     metric = Metric("f1")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (NoAnswer, RandomSpan, NearestSpan)
     config: AnswerConfig

@@ -196,6 +196,7 @@ class LanguageModel(Writing):
     models: ClassVar[tuple[str, ...]] = ("gpt",)
     called: ClassVar[str] = "a language model"
     layout: ClassVar[type[Examples]] = Packed
+    shares_length: ClassVar[bool] = True
     metric = Metric("probability")
     baselines: ClassVar[tuple[type[Baseline], ...]] = (NgramModel,)
 

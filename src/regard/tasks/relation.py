@@ -42,6 +42,10 @@ class RelationConfig(LabelConfig):
     def given(self) -> dict[str, Any]:
         return {"text": Entities(self.tokenizer)}
 
+    @property
+    def pairing(self) -> dict[str, Any]:
+        return {"no_relation": self.no_relation, "both_ways": self.both_ways}
+
 
 @dataclass(frozen=True)
 class RelationTally(Columns):

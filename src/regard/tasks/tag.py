@@ -183,6 +183,10 @@ class Tag(Task):
         return Metric("accuracy" if self.tags.scheme is None else "f1")
 
     @property
+    def marks_spans(self) -> bool:
+        return self.tags.scheme is not None
+
+    @property
     def labels(self) -> tuple[str, ...]:
         return self.tags.names
 

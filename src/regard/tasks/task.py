@@ -227,6 +227,11 @@ class TaskSettings(Config):
         """What is held out for validation where no validation data are given."""
         return Every()
 
+    @property
+    def pairing(self) -> dict[str, Any]:
+        """Settings that decide how entities are paired, for a task that pairs them."""
+        return {}
+
     def longest(self, model: Any) -> int:
         """Tokens that a model must have positions for, beside the end."""
         settings: Any = self
@@ -263,6 +268,10 @@ class Task(Protocol):
     """Whether each answer is a table by itself, which can be drawn."""
     lists: ClassVar[bool] = False
     """Whether each answer is a list, which a table has a row of for each of its items."""
+    shares_length: ClassVar[bool] = False
+    """Whether an input and its answer have `max_length` tokens together; scored a slice at a time."""
+    limit: ClassVar[str] = "max_length"
+    """The setting that cuts an input that is too long."""
     converses: ClassVar[bool] = False
     """Whether an answer goes on from its input, so that both are the input of the next question."""
     finds_entities: ClassVar[bool] = False
@@ -295,6 +304,11 @@ class Task(Protocol):
     def recognise(cls, table: Table, given: Given) -> Match | Missing:
         """What a table is, if it is for this task; else a role that none of its columns has."""
         return cls.data.recognise(table, given)
+
+    @property
+    def marks_spans(self) -> bool:
+        """Whether the answers of this model mark entities, of a task that may find them."""
+        return self.finds_entities
 
     @property
     def roles(self) -> tuple[str, ...]:
