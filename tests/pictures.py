@@ -20,6 +20,7 @@ SMALL: dict[str, Any] = {"d_model": 12, "n_heads": 3, "d_ff": 11, "n_layers": 2}
 ENCODERS: dict[str, dict[str, Any]] = {
     "vit": {"kind": "vit", **SMALL},
     "vit-conv": {"kind": "vit", **SMALL, "stem": "conv", "d_stem": 5, "position": "sinusoidal"},
+    "vit-deep": {"kind": "vit", **SMALL, "stem": "conv", "d_stem": 5, "stem_depth": 2},
     "vit-class": {"kind": "vit", **SMALL, "class_tokens": 1},
     "vit-deit": {"kind": "vit", **SMALL, "class_tokens": 2, "position": "none"},
     "cnn": {"kind": "cnn", "widths": (6, 10), "n_blocks": 1},

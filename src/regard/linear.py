@@ -1,4 +1,4 @@
-"""The one dense map of the project: every weight matrix is one of these.
+"""The dense maps of the project: a weight matrix is a `Linear`, a kernel over a plane a `Convolution`.
 
 One place for whatever later concerns all of them (low-rank adapters, int8, spectral norm).
 Weights are laid out as in `torch.nn.Linear`, so foreign checkpoints fit.
@@ -68,6 +68,16 @@ class Linear(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.d_in} → {self.d_out}"
+
+
+class Convolution(nn.Conv2d):
+    """A convolution that keeps the sides, before ReLU or after it: σ² = 2 / inputs (He et al. 2015)."""
+
+    def __init__(self, d_in: int, d_out: int, size: int, *, stride: int = 1) -> None:
+        super().__init__(d_in, d_out, size, stride, padding=size // 2, bias=False)
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, std=(2 / self.weight[0].numel()) ** 0.5)
 
 
 def concat_weights(maps: Sequence[Linear]) -> tuple[Tensor, Tensor | None]:

@@ -25,7 +25,14 @@ from regard.files.picture import Picture
 from regard.tasks import Multilabel, MultilabelConfig
 
 NS = "{http://www.w3.org/2000/svg}"
-GRIDS = {"vit": (3, 5), "vit-conv": (3, 5), "vit-class": (3, 5), "vit-deit": (3, 5), "cnn": (6, 10)}
+GRIDS = {
+    "vit": (3, 5),
+    "vit-conv": (3, 5),
+    "vit-deep": (3, 5),
+    "vit-class": (3, 5),
+    "vit-deit": (3, 5),
+    "cnn": (6, 10),
+}
 
 
 def explained(name: str, pooling: str | None = None) -> Explanation:

@@ -126,17 +126,20 @@ def test_patches_are_cut_in_reading_order() -> None:
     torch.testing.assert_close(patches(x_BYXC), torch.stack(slow).view(2, 6, 5))
 
 
-def test_a_stem_is_convolution_relu_and_maximum() -> None:
-    stem = ConvStem(8, 3, 4, 24)
-    assert [layer.weight.shape[:2] for layer in stem.layers] == [(4, 3), (8, 4), (24, 8)]
+@pytest.mark.parametrize(
+    ("depth", "widths"),
+    [(1, [(4, 3), (8, 4), (24, 8)]), (2, [(4, 3), (4, 4), (8, 4), (8, 8), (24, 8), (24, 24)])],
+)
+def test_a_stem_is_convolution_relu_and_maximum(depth: int, widths: list[tuple[int, int]]) -> None:
+    stem = ConvStem(8, 3, 4, 24, depth)
+    assert [layer.weight.shape[:2] for layer in stem.layers] == widths
     x_BYXC = torch.randn(2, 16, 24, 3)
     x_BCYX = x_BYXC.permute(0, 3, 1, 2).contiguous()
-    for layer in stem.layers:
-        padded = F.pad(
-            F.conv2d(x_BCYX, layer.weight, padding=1).relu(), (1, 1, 1, 1)
-        )  # ReLU makes 0 the least
-        windows = padded.unfold(2, 3, 2).unfold(3, 3, 2)
-        x_BCYX = windows.amax((-1, -2))
+    for number, layer in enumerate(stem.layers):
+        x_BCYX = F.conv2d(x_BCYX, layer.weight, padding=1).relu()
+        if number % depth == depth - 1:
+            padded = F.pad(x_BCYX, (1, 1, 1, 1))  # ReLU makes 0 the least
+            x_BCYX = padded.unfold(2, 3, 2).unfold(3, 3, 2).amax((-1, -2))
     assert x_BCYX.shape == (2, 24, 2, 3)
     torch.testing.assert_close(
         stem(x_BYXC), torch.stack([x_BCYX[:, :, y, x] for y in range(2) for x in range(3)], 1)

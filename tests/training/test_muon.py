@@ -7,7 +7,7 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from regard.linear import Linear
+from regard.linear import Convolution, Linear
 from regard.training.config import TrainConfig
 from regard.training.loop import run
 from regard.training.muon import Muon, orthogonalize
@@ -60,6 +60,21 @@ def test_leaves_embeddings_and_the_output_to_adam() -> None:
     ]
     assert with_momentum == ["inner.weight"]
     assert all(muon.state[parameter] for parameter in model.parameters())
+
+
+def test_moves_a_convolution_as_the_matrix_that_it_is() -> None:
+    torch.manual_seed(2)
+    convolution = Convolution(5, 7, 3)
+    matrix = nn.Parameter(convolution.weight.detach().flatten(1).clone())
+    settings = {"lr": 0.03, "weight_decay": 0.2}
+    muon = Muon(nn.ModuleDict({"stem": convolution, "output": Linear(2, 3)}), **settings)
+    judge = torch.optim.Muon([matrix], adjust_lr_fn="match_rms_adamw", **settings)
+    for _ in range(5):
+        matrix.grad = torch.randn_like(matrix)
+        convolution.weight.grad = matrix.grad.view_as(convolution.weight).clone()
+        muon.step()
+        judge.step()
+    torch.testing.assert_close(convolution.weight.flatten(1), matrix, rtol=0.02, atol=0.002)
 
 
 def test_goes_on_to_the_same_bits(make: Make) -> None:

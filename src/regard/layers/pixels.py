@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from regard.linear import Linear
+from regard.linear import Convolution, Linear
 
 
 class Normalise(nn.Module):
@@ -24,16 +24,6 @@ class Normalise(nn.Module):
     def forward(self, pixels_BYXC: Tensor) -> Tensor:
         normal_BYXC: Tensor = (pixels_BYXC - self.mean_C) / self.deviation_C
         return normal_BYXC
-
-
-class Convolution(nn.Conv2d):
-    """A convolution that keeps the sides, before ReLU or after it: σ² = 2 / inputs (He et al. 2015)."""
-
-    def __init__(self, d_in: int, d_out: int, size: int, *, stride: int = 1) -> None:
-        super().__init__(d_in, d_out, size, stride, padding=size // 2, bias=False)
-
-    def reset_parameters(self) -> None:
-        nn.init.normal_(self.weight, std=(2 / self.weight[0].numel()) ** 0.5)
 
 
 class Patches(nn.Module):
@@ -53,21 +43,28 @@ class Patches(nn.Module):
 
 
 class ConvStem(nn.Module):
-    """Convolutions of 3 × 3, each halved by a maximum and with ReLU, for patches (Hassani et al. 2021).
+    """Convolutions of 3 × 3 with ReLU, the last of each scale halved by a maximum (Hassani et al. 2021).
 
     There are as many states as there would be patches, but each has seen what lies around it.
     """
 
-    def __init__(self, patch: int, n_channels: int, d_stem: int, d_model: int) -> None:
+    def __init__(self, patch: int, n_channels: int, d_stem: int, d_model: int, n_convolutions: int) -> None:
         super().__init__()
-        n_layers = patch.bit_length() - 1
-        widths = [n_channels, *(min(d_stem << n, d_model) for n in range(n_layers - 1)), d_model]
-        self.layers = nn.ModuleList(Convolution(d_in, d_out, 3) for d_in, d_out in pairwise(widths))
+        n_scales = patch.bit_length() - 1
+        widths = [*(min(d_stem << n, d_model) for n in range(n_scales - 1)), d_model]
+        inner = [width for width in widths for _ in range(n_convolutions)]
+        self.layers = nn.ModuleList(
+            Convolution(d_in, d_out, 3) for d_in, d_out in pairwise([n_channels, *inner])
+        )
+        self.n_convolutions = n_convolutions
 
     def forward(self, x_BYXC: Tensor) -> Tensor:
         x_BCYX = channels_first(x_BYXC)
-        for layer in self.layers:
-            x_BCYX = F.relu(F.max_pool2d(layer(x_BCYX), 3, 2, 1))
+        for number, layer in enumerate(self.layers, 1):
+            x_BCYX = layer(x_BCYX)
+            if number % self.n_convolutions == 0:
+                x_BCYX = F.max_pool2d(x_BCYX, 3, 2, 1)
+            x_BCYX = F.relu(x_BCYX)
         return in_reading_order(x_BCYX)
 
 

@@ -1,8 +1,9 @@
 """Muon (Jordan et al. 2024): matrices are updated by their orthogonalized momentum, all else as in AdamW.
 
-Every direction of a matrix thus moves equally far, the rare ones too. Updates are scaled to Adam's size
-(0.2 · √longer side, Liu et al. 2025), so one learning rate serves both. Unlike the authors' and torch's, it
-uses bfloat16 only where the model does, and processes matrices of equal shape as one batch.
+Every direction of a matrix thus moves equally far, the rare ones too; a convolution is a matrix with a row
+for each output. Updates are scaled to Adam's size (0.2 · √longer side, Liu et al. 2025), so one learning rate
+serves both. Unlike the authors' and torch's, it uses bfloat16 only where the model does, and processes
+matrices of equal shape as one batch.
 """
 
 import math
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.linear import Linear
+from regard.linear import Convolution, Linear
 
 MOMENTUM = 0.95
 QUINTIC = (3.4445, -4.7750, 2.0315)
@@ -21,14 +22,14 @@ ITERATIONS = 5
 
 
 class Muon(torch.optim.AdamW):
-    """Muon for the linear maps; AdamW for embeddings, the output layer and whatever is not a matrix."""
+    """Muon for linear maps and convolutions; AdamW for embeddings, the output layer and vectors."""
 
     def __init__(self, model: nn.Module, *, bfloat16: bool = False, **adam: Any) -> None:
         self.bfloat16 = bfloat16
         self.matrices = {
             module.weight
             for name, module in model.named_modules()
-            if isinstance(module, Linear) and name != "output"
+            if isinstance(module, Linear | Convolution) and name != "output"
         }
         parameters = list(model.parameters())
         super().__init__([parameter for parameter in parameters if parameter not in self.matrices], **adam)
@@ -45,11 +46,11 @@ class Muon(torch.optim.AdamW):
         for group in groups:
             for shape, alike in groupby(filter(_has_gradient, group["params"]), key=_shape):
                 matrices = list(alike)
-                momenta = torch.stack([self._nesterov(matrix) for matrix in matrices])
+                momenta = torch.stack([self._nesterov(matrix).flatten(1) for matrix in matrices])
                 updates = orthogonalize(momenta.bfloat16() if self.bfloat16 else momenta).to(momenta.dtype)
-                length = 0.2 * math.sqrt(max(shape)) * group["lr"]
+                length = 0.2 * math.sqrt(max(momenta.shape[1:])) * group["lr"]
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
-                torch._foreach_add_(matrices, list(updates), alpha=-length)
+                torch._foreach_add_(matrices, list(updates.view(-1, *shape)), alpha=-length)
 
     def _nesterov(self, matrix: nn.Parameter) -> Tensor:
         """Update the momentum; returns Nesterov's look-ahead of it."""

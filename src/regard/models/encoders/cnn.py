@@ -15,7 +15,8 @@ from torch.nn import functional as F
 from regard.fields.axis import Axis
 from regard.layers.dropout import Dropout
 from regard.layers.inputs import Encoded, Inputs
-from regard.layers.pixels import Convolution, Normalise, channels_first, in_reading_order
+from regard.layers.pixels import Normalise, channels_first, in_reading_order
+from regard.linear import Convolution
 from regard.models.encoders.encoder import EncoderSettings
 from regard.models.widths import Width
 

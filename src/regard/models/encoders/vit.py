@@ -52,6 +52,7 @@ class ViTConfig(BlockConfig, EncoderSettings):
     d_stem: int = Field(
         64, ge=1, description="channels of the first convolution; each next has twice as many"
     )
+    stem_depth: int = Field(1, ge=1, le=8, description="convolutions of the stem before each halving")
     class_tokens: int = Field(
         0,
         ge=0,
@@ -126,7 +127,7 @@ class ViT(nn.Module):
         self.stem: nn.Module = (
             Patches(config.patch, width["channels"], config.d_model)
             if config.stem == "patches"
-            else ConvStem(config.patch, width["channels"], config.d_stem, config.d_model)
+            else ConvStem(config.patch, width["channels"], config.d_stem, config.d_model, config.stem_depth)
         )
         self.class_tokens = (
             nn.Parameter(torch.empty(config.class_tokens, config.d_model)) if config.class_tokens else None
