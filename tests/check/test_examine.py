@@ -368,3 +368,31 @@ def test_what_training_would_split_is_measured_in_parts(
 def test_data_that_nothing_can_be_learnt_from(translation: Examine) -> None:
     report = translation(train=[("a", ""), ("", "b")], valid=[("a", "b")])
     assert found(report, "untrainable").message == "train.tsv: no usable training examples"
+
+
+def test_series_of_one_length_are_told_apart_by_their_steps(tmp_path: Path) -> None:
+    """What a user calls a series, `9 steps of 1`, stands for many; only the same steps are the same series."""
+
+    def lines(first: int, labels: str) -> str:
+        rows = [
+            ",".join(str((first + row) * step % 11) for step in range(9)) + f":{label}"
+            for row, label in enumerate(labels)
+        ]
+        return "\n".join(["@univariate true", "@classLabel true a b", "@data", *rows, ""])
+
+    (tmp_path / "train.ts").write_text(lines(1, "abababab"))
+    (tmp_path / "test.ts").write_text(lines(9, "aba"))
+    (tmp_path / "again.ts").write_text(lines(1, "abababab") + lines(1, "b").splitlines()[-1] + "\n")
+    settings = {
+        "task": {"kind": "classify"},
+        "fields": {"series": {"kind": "series"}},
+        "model": {"kind": "classifier", "encoder": {"kind": "patchtst"}},
+    }
+
+    def codes(train: str) -> set[str]:
+        data = {"train": train, "valid": "test.ts", "test": "test.ts"}
+        report = examine(Recipe.parse(settings | {"data": data}))
+        return {found.kind for found in report.findings}
+
+    assert not codes("train.ts") & {"duplicates", "contradictions"}
+    assert codes("again.ts") >= {"contradictions"}

@@ -15,6 +15,8 @@ WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove")
 SMALL = ("train.max_steps=2", "train.warmup=0", "train.batch_tokens=256", "train.threads=1")
 TINY = {
     "transformer": ("model.d_model=8", "model.n_heads=2", "model.d_ff=8"),
+    "forecaster": ("task.look_back=6", "task.horizon=2"),
+    "nlinear": ("task.look_back=6", "task.horizon=2"),
     "gpt": ("model.d_model=8", "model.n_heads=2", "model.d_ff=8", "task.decode.max_length=3"),
     "bert_pretraining": ("model.encoder.d_model=8", "model.encoder.n_heads=2", "model.encoder.d_ff=8"),
 }
@@ -54,6 +56,18 @@ def objects(row: Callable[[int], object]) -> str:
     return lines(lambda n: json.dumps(row(n)))
 
 
+TS = "@problemName waves\n@univariate true\n@classLabel true up down\n@data\n"
+
+
+def wave(row: int) -> str:
+    return ",".join(f"{(step * (row + 2)) % 7}.5" for step in range(30)) + f":{('up', 'down')[row % 2]}"
+
+
+def measurement(row: int) -> str:
+    """Values that recur, as those of sensors do: they are no ids for it."""
+    return f"2016-07-{1 + row // 24:02} {row % 24:02}:00:00,{row % 24}.5,{row % 5}.25,{row % 3}"
+
+
 Files = dict[str, str]
 SAMPLES: dict[str, tuple[str, Files]] = {
     "aligned files": ("translate", {"train.en": lines(said), "train.zh": lines(chinese)}),
@@ -85,6 +99,8 @@ SAMPLES: dict[str, tuple[str, Files]] = {
     ),
     "SQuAD": ("answer", {"train.json": squad()}),
     "questions": ("answer", {"train.jsonl": objects(answered)}),
+    "labelled series": ("classify", {"waves_TRAIN.ts": TS + lines(wave)}),
+    "measurements": ("forecast", {"load.csv": lines(measurement, "date,load,heat,wind\n")}),
     "a text": ("language_model", {"book.txt": lines(said)}),
     "a column of texts": ("language_model", {"poems.csv": lines(said, "poem\n")}),
 }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from regard.check.finding import Finding, about
-from regard.files.row import Row, text_of
+from regard.files.row import Row, content_of, text_of
 
 Splits = Mapping[str, Sequence[Row]]
 
@@ -38,7 +38,7 @@ def duplicated(train: Sequence[Row]) -> list[Finding]:
     seen: set[tuple[str, ...]] = set()
     again = []
     for row in train:
-        content = tuple(map(text_of, row.cells.values()))
+        content = tuple(map(content_of, row.cells.values()))
         if content in seen and any(content):
             again.append(row)
         seen.add(content)
@@ -61,4 +61,4 @@ def shared(splits: Splits, *roles: str) -> list[Finding]:
 
 
 def _said(row: Row, roles: Sequence[str]) -> tuple[str, ...]:
-    return tuple(text_of(row.cells[role]) for role in roles)
+    return tuple(content_of(row.cells[role]) for role in roles)

@@ -382,6 +382,8 @@ def _whenever(times_T: Ints, places_T: Ints, before: int | None) -> Ints:
 
 
 def _likeness(cell: object) -> float:
+    if isinstance(cell, Stretch):
+        return 1.0
     if not isinstance(cell, list) or not cell:
         return 0.0
     first = cell[0]

@@ -90,3 +90,8 @@ def text_of(cell: object) -> str:
     if isinstance(cell, list):
         return " ".join(text_of(part.get("text", "") if isinstance(part, dict) else part) for part in cell)
     return cell if isinstance(cell, str) else str(cell)
+
+
+def content_of(cell: object) -> str:
+    """What two cells have alike that hold the same: the whole of a series, not what a user calls it."""
+    return repr(dict(cell)) if isinstance(cell, Mapping) else text_of(cell)

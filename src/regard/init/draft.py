@@ -113,7 +113,7 @@ def _fields(guess: Guess) -> Sections:
     """A table for every input that is no text."""
     return {
         f"fields.{role}": [
-            *([Setting("kind", kind)] if kind != role else []),
+            *([Setting("kind", kind)] if kind != role or not guess.suggestions[role].settings else []),
             *(
                 Setting(name, value, guess.suggestions[role].reasons.get(name, ""))
                 for name, value in guess.suggestions[role].settings.items()

@@ -14,7 +14,7 @@ from regard.fields import FIELDS
 from regard.fields.label import Label
 from regard.fields.text import Text
 from regard.files.columns import Column
-from regard.files.row import Row, text_of
+from regard.files.row import Row, content_of
 from regard.init.columns import Picked, Table, longest_text, only_label
 from regard.init.match import NOT, Fit, Given, Match, Missing, find_roles
 from regard.init.plan import Plan
@@ -44,7 +44,9 @@ class LabelledData(TaskData):
         if isinstance(found, Missing):
             return found
         score, why = self.fit(table, found.roles)
-        return found.match((score, why.replace("texts", f"{kind}s", 1)), {kind: kind})
+        return found.match(
+            (score, why.replace("texts", kind if kind.endswith("s") else f"{kind}s", 1)), {kind: kind}
+        )
 
 
 def _kind_of_input(table: Table, given: Given) -> str | None:
@@ -143,7 +145,7 @@ def _balance(counted: Mapping[str, int]) -> list[Finding]:
 
 def _contradicting(train: Sequence[Row], inputs: Sequence[str]) -> list[Finding]:
     known: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    said = [(row, tuple(text_of(row.cells[role]) for role in inputs)) for row in train]
+    said = [(row, tuple(content_of(row.cells[role]) for role in inputs)) for row in train]
     for row, content in said:
         known[content].add(row.cells["label"])
     torn = [row for row, content in said if any(content) and len(known[content]) > 1]

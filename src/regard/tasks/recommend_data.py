@@ -136,7 +136,15 @@ def _are_times(cells: Sequence[str]) -> bool:
 
 
 def _are_ids(cells: Sequence[str]) -> bool:
-    return all(0 < len(cell) <= LONGEST_ID and " " not in cell for cell in cells)
+    """Short words or numbers; numbers with a fraction are measurements."""
+    return all(0 < len(cell) <= LONGEST_ID and " " not in cell and not _is_fraction(cell) for cell in cells)
+
+
+def _is_fraction(cell: str) -> bool:
+    try:
+        return not float(cell).is_integer()
+    except (ValueError, OverflowError):
+        return False
 
 
 def _are_ratings(cells: Sequence[str]) -> bool:
