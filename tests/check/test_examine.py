@@ -371,7 +371,7 @@ def test_data_that_nothing_can_be_learnt_from(translation: Examine) -> None:
 
 
 def test_series_of_one_length_are_told_apart_by_their_steps(tmp_path: Path) -> None:
-    """What a user calls a series, `9 steps of 1`, stands for many; only the same steps are the same series."""
+    """Many are `9 steps of 1` to a user; only those with the same steps are the same series."""
 
     def lines(first: int, labels: str) -> str:
         rows = [
