@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.check.finding import Finding, about
 from regard.files.row import Row
-from regard.tasks import AnyTask, ForecastConfig, PretrainConfig, RecommendConfig, TaskConfig
+from regard.tasks import AnyTask, TaskConfig
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import TokenizerConfig
 
@@ -60,10 +61,11 @@ def _cut(data: TaskData, task: AnyTask, split: str, rows: Sequence[Row]) -> Piec
 
 def examine(pieces: Sequence[Pieces], data: TaskData, task: TaskConfig, begins: Path | None) -> list[Finding]:
     """`begins` is the folder whose vocabulary it is, if it was not learnt here."""
+    settings: Any = task
     return [
         finding
         for one in pieces
-        for finding in (*_too_long(one, data, task.max_length), *_unlearnt(one, task, begins))
+        for finding in (*_too_long(one, data, task.max_length), *_unlearnt(one, settings, begins))
     ]
 
 
@@ -89,14 +91,15 @@ def _too_long(pieces: Pieces, data: TaskData, max_length: int) -> list[Finding]:
     return about(severity, "too-long", pieces.split, rows, remark)
 
 
-def _unlearnt(pieces: Pieces, task: TaskConfig, begins: Path | None) -> list[Finding]:
+def _unlearnt(pieces: Pieces, settings: Any, begins: Path | None) -> list[Finding]:
+    """What is unknown or spelt in bytes; of a task whose rows have tokens, which has a tokenizer."""
     found = []
     for role in pieces.lengths:
         of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
-        assert not isinstance(task, RecommendConfig | ForecastConfig)
-        remedy = _remedy(pieces.learnt[role], task.tokenizer)
+        tokenizer: TokenizerConfig = settings.tokenizer
+        remedy = _remedy(pieces.learnt[role], tokenizer)
         if (share := pieces.unknown[role]) > TOLERATED_UNKNOWN:
-            remark = f"unknown; {_known_otherwise(task, begins, remedy)}"
+            remark = f"unknown; {_known_otherwise(tokenizer, begins, remedy)}"
             found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
         if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
             remark = f"single bytes of rare characters; {remedy}"
@@ -104,10 +107,10 @@ def _unlearnt(pieces: Pieces, task: TaskConfig, begins: Path | None) -> list[Fin
     return found
 
 
-def _known_otherwise(task: TaskConfig, begins: Path | None, remedy: str) -> str:
+def _known_otherwise(tokenizer: TokenizerConfig, begins: Path | None, remedy: str) -> str:
     if begins is not None:
         return f"the vocabulary is that of {begins}: begin with a model that was trained on such text"
-    return remedy if isinstance(task, PretrainConfig) else f"{remedy}, or use kind bpe or unigram"
+    return f"{remedy}, or use kind bpe or unigram" if tokenizer.may_spell else remedy
 
 
 def _remedy(n_learnt: int, config: TokenizerConfig) -> str:

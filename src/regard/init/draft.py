@@ -101,7 +101,7 @@ def _description(recipe: Recipe, section: str, name: str) -> str:
     """What the setting's own class says about it."""
     owner: Any = recipe
     for part in filter(None, section.split(".")):
-        owner = recipe.task.fields if part == "fields" else _part(owner, part)  # type: ignore[union-attr]
+        owner = _part(recipe.task if part == "fields" else owner, part)
     return (type(owner).model_fields[name].description or "") if isinstance(owner, Config) else ""
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
-
+from regard.config import Choice
 from regard.errors import DataError
 from regard.files.columns import Column
 from regard.files.lines import Refuse, refuse_at_once
@@ -23,28 +22,11 @@ from regard.tasks.recommend import Recommend, RecommendConfig
 from regard.tasks.relation import Relation, RelationConfig
 from regard.tasks.summarize import Summarize, SummarizeConfig
 from regard.tasks.tag import Tag, TagConfig
-from regard.tasks.task import Task
+from regard.tasks.task import Task, TaskSettings
 from regard.tasks.transcribe import Transcribe, TranscribeConfig
 from regard.tasks.translate import Translate, TranslateConfig
 from regard.tasks.writing import Writing
 
-TaskConfig = Annotated[
-    TranslateConfig
-    | SummarizeConfig
-    | DialogueConfig
-    | ClassifyConfig
-    | ClassifyPairConfig
-    | MultilabelConfig
-    | TagConfig
-    | RelationConfig
-    | AnswerConfig
-    | LanguageModelConfig
-    | PretrainConfig
-    | RecommendConfig
-    | ForecastConfig
-    | TranscribeConfig,
-    Field(discriminator="kind"),
-]
 AnyTask = Task
 _ALL: tuple[type[AnyTask], ...] = (
     Translate,
@@ -63,6 +45,8 @@ _ALL: tuple[type[AnyTask], ...] = (
     Transcribe,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
+TaskConfig = Annotated[TaskSettings, Choice(TASKS, lambda task: task.settings)]
+"""What a recipe says about its task: the settings of one of TASKS."""
 
 
 def task_rows(

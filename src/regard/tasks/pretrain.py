@@ -56,6 +56,7 @@ CANDIDATES = 5
 class PretrainTokenizer(TokenizerConfig):
     """A vocabulary as BERT's: other tasks, and other tools, will read texts with it."""
 
+    may_spell: ClassVar[bool] = False
     kind: Literal["wordpiece"] = Field("wordpiece", description="as BERT's, with its marks")
     lowercase: bool = Field(True, description="fold case, and leave out accents, before anything else")
 

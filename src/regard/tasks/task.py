@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -181,6 +181,12 @@ class TaskSettings(Config):
 
     kind: str
 
+    if TYPE_CHECKING:  # a setting of most tasks, and what the others make of theirs
+
+        @property
+        def max_length(self) -> int:
+            """The most units of an input that are read."""
+
     @property
     def roles(self) -> tuple[str, ...]:
         """The columns a row must have for training."""
@@ -234,9 +240,7 @@ class TaskSettings(Config):
 
     def longest(self, model: Any) -> int:
         """Tokens that a model must have positions for, beside the end."""
-        settings: Any = self
-        length: int = settings.max_length
-        return length
+        return self.max_length
 
 
 class Task(Protocol):

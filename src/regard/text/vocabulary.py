@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 from tokenizers import Tokenizer, models, trainers
@@ -39,6 +39,9 @@ MAYBE_LONG = re.compile(rf"\S{{{wordpiece.LONGEST_WORD + 1}}}")
 
 
 class TokenizerConfig(Config):
+    may_spell: ClassVar[bool] = True
+    """Whether a kind can be chosen that spells unknown characters in bytes."""
+
     kind: Kind = "bpe"
     vocab_size: int = Field(8000, ge=5, le=1_000_000)
     """Upper bound of all tokens, with the special ones and the 256 bytes of bpe and unigram."""
