@@ -39,21 +39,7 @@ from regard.models.encoders.speech import SpeechConfig
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
-from regard.tasks import (
-    AnswerConfig,
-    ClassifyConfig,
-    ClassifyPairConfig,
-    DialogueConfig,
-    LanguageModelConfig,
-    MultilabelConfig,
-    PretrainConfig,
-    RecommendConfig,
-    RelationConfig,
-    SummarizeConfig,
-    TagConfig,
-    TranscribeConfig,
-    TranslateConfig,
-)
+from regard.tasks import TASKS, RecommendConfig, TagConfig, Task, TranscribeConfig
 from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
@@ -81,44 +67,20 @@ RECOMMENDER_SETTINGS = (
     *("d_model", "n_heads", "d_ff", "n_layers", "activation", "norm", "position", "max_positions", "dropout"),
     *("time_gaps", "tie_embeddings"),
 )
+
+
+def _task_section(task: type[Task]) -> Section:
+    """The table of a task, with what its settings say of themselves and its page if it has one."""
+    page = PAGE.with_name(f"{task.kind}.md")
+    about = task.settings.__doc__ + (f" More in [{page.name}]({page.name})." if page.exists() else "")
+    return Section(f'`[task]` with `kind = "{task.kind}"`', task.settings, about)
+
+
+TASK_SECTIONS = tuple(map(_task_section, TASKS.values()))
 SECTIONS = (
     Section("The top of the file", Recipe, "These stand before the first `[table]`."),
     Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
-    Section('`[task]` with `kind = "translate"`', TranslateConfig, "A text in, a text out."),
-    Section('`[task]` with `kind = "summarize"`', SummarizeConfig, "A document in, a summary out."),
-    Section(
-        '`[task]` with `kind = "dialogue"`', DialogueConfig, "The turns of a conversation in, a reply out."
-    ),
-    Section('`[task]` with `kind = "classify"`', ClassifyConfig, "A text in, one label out."),
-    Section('`[task]` with `kind = "classify_pair"`', ClassifyPairConfig, "Two texts in, one label out."),
-    Section('`[task]` with `kind = "multilabel"`', MultilabelConfig, "A text in, any number of labels out."),
-    Section('`[task]` with `kind = "tag"`', TagConfig, "A text in, a tag for every word out."),
-    Section(
-        '`[task]` with `kind = "relation"`',
-        RelationConfig,
-        "A text with two marked entities in, their relation out.",
-    ),
-    Section(
-        '`[task]` with `kind = "answer"`',
-        AnswerConfig,
-        "A question and a context in, the part of the context that answers out.",
-    ),
-    Section('`[task]` with `kind = "language_model"`', LanguageModelConfig, "A text in, how it goes on out."),
-    Section(
-        '`[task]` with `kind = "pretrain"`',
-        PretrainConfig,
-        "Documents in, an encoder out; and a text with blanks in, what fills them out.",
-    ),
-    Section(
-        '`[task]` with `kind = "recommend"`',
-        RecommendConfig,
-        "A history of items in, what is wanted next out: [recommend.md](recommend.md).",
-    ),
-    Section(
-        '`[task]` with `kind = "transcribe"`',
-        TranscribeConfig,
-        "A recording in, what is said in it out: [transcribe.md](transcribe.md).",
-    ),
+    *TASK_SECTIONS,
     Section("`[fields.audio]`", AudioSettings, "Recordings, for `transcribe` and `classify`."),
     Section("`[task.decode]` of `transcribe`", HearConfig, "How a transcript is searched for."),
     Section("`[fields.items]`", ItemsSettings, "How interactions become histories, for `recommend`."),
@@ -276,6 +238,13 @@ RECOMMENDER = {
     "position": "as above",
 }
 
+GENERAL = {
+    "tokenizer": "how text becomes tokens",
+    "label_smoothing": "share of the target probability spread evenly over all that could be answered",
+    "decode": "how the answer is searched for",
+}
+"""What settings mean that tasks have alike."""
+
 MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     Recipe: {
         "format_version": "of recipes; there is only this one",
@@ -290,39 +259,8 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "test": "scored once, at the end",
         "encoding": "of all the files, by its Python name, such as `gb18030`",
     },
-    TranslateConfig: {
-        "tokenizer": "how text becomes pieces; each side has its own unless `joint`",
-        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
-        "decode": "how the output is searched for",
-    },
-    SummarizeConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
-        "decode": "how the summary is searched for",
-    },
-    DialogueConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
-        "decode": "how the reply is searched for",
-    },
-    ClassifyConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over the labels",
-    },
-    ClassifyPairConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over the labels",
-    },
-    MultilabelConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over yes and no",
-    },
     TagConfig: {
-        "tokenizer": "how words become pieces",
-    },
-    RelationConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over the relations",
+        "tokenizer": "how words become tokens",
     },
     TranscribeConfig: {
         "tokenizer": "the labels that are written: characters, tokens or words",
@@ -335,19 +273,12 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "n_layers": "stacked",
         "position": "as above",
     },
-    AnswerConfig: {"tokenizer": "how questions and contexts become pieces"},
     TokenizerConfig: {
         "kind": "byte-pair encoding, unigram, WordPiece, characters, or whole words",
-        "vocab_size": "upper bound for all pieces, the 256 bytes of `bpe` and `unigram` included",
+        "vocab_size": "upper bound for all tokens, the 256 bytes of `bpe` and `unigram` included",
         "lowercase": "fold case before anything else",
-        "min_frequency": "characters, pieces and words seen less often are not learnt",
+        "min_frequency": "characters, tokens and words seen less often are not learnt",
     },
-    LanguageModelConfig: {
-        "tokenizer": "how text becomes pieces",
-        "label_smoothing": "share of the target probability spread evenly over the vocabulary",
-        "decode": "how a text is continued",
-    },
-    PretrainConfig: {"tokenizer": "how text becomes pieces"},
     GPTConfig: {
         "n_layers": "stacked",
         "activation": "as above",
@@ -370,7 +301,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     },
     RNNConfig: {
         "cell": CELL,
-        "d_embed": "width of an embedded piece",
+        "d_embed": "width of an embedded token",
         "n_layers": "of the encoder and of the decoder",
         "bidirectional": "the encoder reads both ways",
         "attention": "`none` is the fixed context vector",
@@ -399,7 +330,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     AnswererConfig: {"encoder": "what reads question and context"},
     RNNEncoderConfig: {
         "cell": CELL,
-        "d_embed": "width of an embedded piece",
+        "d_embed": "width of an embedded token",
         "n_layers": "recurrent layers",
         "bidirectional": "read both ways",
         "dropout": "on embeddings and between layers",
@@ -416,7 +347,7 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "n_layers": "Transformer layers",
         "norm_eps": "the ε of LayerNorm; the paper's",
     },
-    WordsEncoderConfig: {"d_embed": "width of an embedded piece", "dropout": "on embeddings"},
+    WordsEncoderConfig: {"d_embed": "width of an embedded token", "dropout": "on embeddings"},
     TrainConfig: {
         "max_epochs": "times through the training data",
         "max_steps": "updates of the weights",
@@ -437,7 +368,7 @@ def settings(section: Section) -> Iterator[tuple[str, Schema]]:
 
 
 def meaning(config: type[BaseModel], name: str, schema: Schema) -> str:
-    return schema.get("description") or MEANINGS[config][name]
+    return schema.get("description") or MEANINGS.get(config, {}).get(name) or GENERAL[name]
 
 
 def values(schema: Schema) -> str:

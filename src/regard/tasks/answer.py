@@ -51,6 +51,8 @@ MOST_NEAR = 127
 
 
 class AnswerConfig(TaskSettings):
+    """A question and a context in, the part of the context that answers out."""
+
     kind: Literal["answer"] = "answer"
     roles: ClassVar[tuple[str, ...]] = ("question", "context", "answer")
     inputs: ClassVar[tuple[str, ...]] = ("question", "context")

@@ -79,6 +79,8 @@ FieldConfig = Annotated[FieldSettings, Choice(FIELDS, lambda field: field.settin
 
 
 class ClassifyConfig(LabelConfig):
+    """A text, or something else, in; one label out."""
+
     kind: Literal["classify"] = "classify"
     fields: dict[str, FieldConfig] = Field(
         {}, description="settings of an input that is no text, by its name: a table `[fields.NAME]`"

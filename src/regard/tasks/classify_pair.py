@@ -16,6 +16,8 @@ from regard.tasks.task_data import TaskData
 
 
 class ClassifyPairConfig(LabelConfig):
+    """Two texts in, one label out."""
+
     kind: Literal["classify_pair"] = "classify_pair"
     max_length: int = Field(
         256, ge=4, description="pieces of both texts and the mark between them; the longer one is cut first"

@@ -48,6 +48,8 @@ class ReplyConfig(DecodeConfig):
 
 
 class DialogueConfig(Seq2SeqConfig):
+    """The turns of a conversation in, a reply out."""
+
     kind: Literal["dialogue"] = "dialogue"
     roles: ClassVar[tuple[str, ...]] = ("context", "reply")
     inputs: ClassVar[tuple[str, ...]] = ("context",)

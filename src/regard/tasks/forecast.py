@@ -71,6 +71,8 @@ class SeriesFields(Config):
 
 
 class ForecastConfig(TaskSettings):
+    """Measurements in, their next steps with a band out."""
+
     kind: Literal["forecast"] = "forecast"
     roles: ClassVar[tuple[str, ...]] = ("series",)
     inputs: ClassVar[tuple[str, ...]] = ("series",)

@@ -80,6 +80,8 @@ class ContinueConfig(DecodeConfig):
 
 
 class LanguageModelConfig(TaskSettings):
+    """A text in, how it goes on out."""
+
     kind: Literal["language_model"] = "language_model"
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)

@@ -34,6 +34,8 @@ from regard.text.tokenizer import Tokenizer
 
 
 class MultilabelConfig(ClassifyConfig):
+    """A text, or something else, in; any number of labels out."""
+
     kind: Literal["multilabel"] = "multilabel"  # type: ignore[assignment]
     separator: str = Field(",", min_length=1, max_length=8, description="stands between the labels of a text")
     threshold: float = Field(0.5, gt=0, lt=1, description="the probability from which a label is given")

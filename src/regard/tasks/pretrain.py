@@ -62,6 +62,8 @@ class PretrainTokenizer(TokenizerConfig):
 
 
 class PretrainConfig(TaskSettings):
+    """Documents in, an encoder out; and a text with blanks in, what fills them out."""
+
     kind: Literal["pretrain"] = "pretrain"
     roles: ClassVar[tuple[str, ...]] = ("text",)
     inputs: ClassVar[tuple[str, ...]] = ("text",)

@@ -73,6 +73,8 @@ class HistoryFields(Config):
 
 
 class RecommendConfig(TaskSettings):
+    """A history of items in, what is wanted next out."""
+
     kind: Literal["recommend"] = "recommend"
     roles: ClassVar[tuple[str, ...]] = ("user", "item", "rating", "time")
     inputs: ClassVar[tuple[str, ...]] = ("items",)

@@ -25,6 +25,8 @@ from regard.tasks.task_data import TaskData
 
 
 class RelationConfig(LabelConfig):
+    """A text with two marked entities in, their relation out."""
+
     kind: Literal["relation"] = "relation"
     max_length: int = Field(
         256,

@@ -28,6 +28,8 @@ LEAD = 10
 
 
 class SummarizeConfig(Seq2SeqConfig):
+    """A document in, a summary out."""
+
     kind: Literal["summarize"] = "summarize"
     roles: ClassVar[tuple[str, ...]] = ("document", "summary")
     inputs: ClassVar[tuple[str, ...]] = ("document",)

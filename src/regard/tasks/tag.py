@@ -43,6 +43,8 @@ MOST_TAGS = 1000
 
 
 class TagConfig(TaskSettings):
+    """A text in, a tag for every word out."""
+
     kind: Literal["tag"] = "tag"
     roles: ClassVar[tuple[str, ...]] = ("text", "tags")
     inputs: ClassVar[tuple[str, ...]] = ("text",)

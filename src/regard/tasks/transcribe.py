@@ -82,6 +82,8 @@ class HearConfig(Config):
 
 
 class TranscribeConfig(TaskSettings):
+    """A recording in, what is said in it out."""
+
     kind: Literal["transcribe"] = "transcribe"
     roles: ClassVar[tuple[str, ...]] = ("audio", "text", "words")
     inputs: ClassVar[tuple[str, ...]] = ("audio",)

@@ -22,6 +22,8 @@ from regard.tasks.translate_data import TRANSLATE
 
 
 class TranslateConfig(Seq2SeqConfig):
+    """A text in, a text out."""
+
     kind: Literal["translate"] = "translate"
     roles: ClassVar[tuple[str, ...]] = ("source", "target")
     inputs: ClassVar[tuple[str, ...]] = ("source",)
