@@ -14,7 +14,7 @@ from rich.console import Console
 
 import regard
 from regard.cli import console
-from regard.cli.answers import _answers, _write
+from regard.cli.answers import _write, answers
 from regard.files.row import Row
 from regard.tasks.prediction import Written
 from small_runs import Call
@@ -99,10 +99,10 @@ def test_the_first_answer_does_not_wait_for_the_second_text(translator: Path) ->
             yield Row({"source": text}, "x", 1)
 
     trained = regard.load(translator)
-    next(_answers(trained, texts(), {}, one_by_one=True))
+    next(answers(trained, texts(), {}, one_by_one=True))
     assert read == ["一"]
     read.clear()
-    next(_answers(trained, texts(), {}, one_by_one=False))
+    next(answers(trained, texts(), {}, one_by_one=False))
     assert read == ["一"]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from regard.api.listen import Block, mono
 from regard.data.batching import sorted_batches
 from regard.data.layout import scored
 from regard.decode import in_order
@@ -155,6 +156,17 @@ class Trained:
         (example,) = task.encode(task.asked([text]))
         steps = task.follow(self.model, task.collate([example]).to(self.device))
         return each_evaluating(self.model, steps)
+
+    def listen(self, chunks: Iterable[Block], *, rate: int = 16_000, **decode: Any) -> Iterator[Any]:
+        """What is said in a sound while it comes in, in blocks of any size; the last one says that it is.
+
+        A block is bytes of 16-bit little-endian samples, or a NumPy array: int16, or floats from −1 to 1.
+        """
+        listener = self._with_settings(decode).listener(self.model, rate, self.device)
+        for samples in mono(chunks):
+            if (partial := listener.push(samples)) is not None:
+                yield partial
+        yield listener.finish()
 
     def beams(self, text: Asked, **decode: Any) -> BeamTree:
         """The search for the answer: every beginning that was considered, and what became of it."""

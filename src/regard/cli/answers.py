@@ -124,7 +124,7 @@ class Form:
 def write_answers(trained: "Trained", source: Source, search: dict[str, Any], form: Form) -> None:
     """Prints the answers in the order of the inputs."""
     source.check()
-    if not form.json and form.top is None and _has_one_answer(trained, search):
+    if not form.json and form.top is None and _has_scores(trained) and _has_one_answer(trained, search):
         search = {"scores": False} | search
     if form.shows_engine:
         console.line(f"engine: {trained.answered_by(**search)}", "dim", console=console.ERR)
@@ -133,7 +133,7 @@ def write_answers(trained: "Trained", source: Source, search: dict[str, Any], fo
     if typing:
         hint = "One input a line; end with Ctrl-D." if chat is None else CHATTING
         console.line(hint, "dim", console=console.ERR)
-    rows = source.rows(partial(_asked, trained, source))
+    rows = source.rows(partial(asked, trained, source))
     if chat is not None:
         rows = chat.asking(rows)
     total = source.count()
@@ -148,7 +148,7 @@ def write_answers(trained: "Trained", source: Source, search: dict[str, Any], fo
     with console.progress(
         "predicting", total, shown=source.file is not None and not sys.stdout.isatty()
     ) as tick:
-        for number, (row, answer) in enumerate(_answers(trained, rows, search, typing, live), 1):
+        for number, (row, answer) in enumerate(answers(trained, rows, search, typing, live), 1):
             if chat is not None:
                 chat.hear(answer)
             if form.json:
@@ -167,12 +167,12 @@ def write_table(trained: "Trained", source: Source, search: dict[str, Any], form
     if source.file is None:
         raise DataError(f"--out {out}: a table is written of a file's rows; name it with --file")
     table = Table.named(out, source.file)
-    rows = source.rows(partial(_asked, trained, source))
+    rows = source.rows(partial(asked, trained, source))
     counted = Counted(trained)
     with console.progress("predicting", source.count()) as tick:
 
         def answered() -> "Iterator[tuple[Row, Prediction | None]]":
-            for row, answer in _answers(trained, rows, search, one_by_one=False):
+            for row, answer in answers(trained, rows, search, one_by_one=False):
                 counted.add(answer)
                 tick(1)
                 yield row, answer
@@ -192,12 +192,12 @@ def write_tables(trained: "Trained", source: Source, search: dict[str, Any], out
 
     source.check()
     table = Table.named(out or free(f"{trained.task.kind}.csv"), source.file or "")
-    rows = source.rows(partial(_asked, trained, source))
+    rows = source.rows(partial(asked, trained, source))
     drawings: list[tuple[Path, str]] = []
     counted = Counted(trained)
 
     def answered() -> "Iterator[dict[str, Any]]":
-        for _, answer in _answers(trained, rows, search, one_by_one=False):
+        for _, answer in answers(trained, rows, search, one_by_one=False):
             if answer is None:
                 continue
             counted.add(answer)
@@ -220,7 +220,7 @@ MOST_DRAWN = 100
 """Answers that are drawn."""
 
 
-def _asked(trained: "Trained", source: Source, questions: Iterable[Any]) -> "list[Row]":
+def asked(trained: "Trained", source: Source, questions: Iterable[Any]) -> "list[Row]":
     """Rows of what was typed; of inputs that stand beside those of a file, no whole question."""
     from regard.files.row import rows_of
 
@@ -250,7 +250,7 @@ class Counted:
             console.line(f"{strange}: nothing is recommended for them", "dim", console=console.ERR)
 
 
-def _answers(
+def answers(
     trained: "Trained", rows: "Iterable[Row]", search: dict[str, Any], one_by_one: bool, live: bool = False
 ) -> "Iterator[tuple[Row, Prediction | None]]":
     """Each row with its answer, None for a blank one; somebody who types gets each answer at once.
@@ -269,6 +269,11 @@ def _asking(trained: "Trained", search: dict[str, Any], live: bool) -> "Callable
     if live:
         return lambda row: _shown(trained.follow(row, **search))
     return lambda row: next(trained.stream([row], **search))
+
+
+def _has_scores(trained: "Trained") -> bool:
+    """Whether scores cost something, so that they can be left out."""
+    return hasattr(getattr(trained.task_config, "decode", None), "scores")
 
 
 def _has_one_answer(trained: "Trained", search: dict[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from regard.cli.arguments import (
     search_settings,
 )
 from regard.cli.question import split_options, typed_cells
+from regard.cli.spoken import LIVE, checked_form, spread, write_forms, write_heard
 from regard.errors import DataError
 
 
@@ -36,13 +37,25 @@ def predict(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the columns of FILE and of the answers to this .csv, .tsv, .jsonl or .parquet.",
+            help="Write the columns of FILE and of the answers to this .csv, .tsv, .jsonl or .parquet; "
+            "with --format srt, vtt or ctm, a file for each recording into this folder.",
         ),
     ] = None,
     user: User = None,
     where: Columns = None,
     encoding: Encoding = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON lines: input, answer, scores.")] = False,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help="text, json; of recordings also srt, vtt (subtitles) or ctm (times).",
+        ),
+    ] = "text",
+    rate: Annotated[
+        int, typer.Option(metavar="N", help="Samples a second of raw 16-bit sound on standard input (-).")
+    ] = 16_000,
     beam: Beam = None,
     top: Annotated[
         int | None,
@@ -66,7 +79,7 @@ def predict(
     """Answer inputs: arguments, the rows of a file, or the lines of standard input.
 
     A line each, in their order, as soon as they are ready; blank lines stay blank. The answer to a single
-    argument may have several lines.
+    argument may have several lines. A folder stands for its files; - is sound that comes in live.
     """
     import regard
 
@@ -76,9 +89,14 @@ def predict(
     search |= {"beam": beam} if beam is not None else {}
     search |= {best: top} if best and top is not None else {}
     top = top or (int(search[best]) if str(search.get(best, "")).isdigit() else None)
+    json = checked_form(kind, trained.task) == "json" or json
     fields = trained.task_config.question
     options, questions = split_options(inputs or (), trained.task.options)
     search |= options
+    if questions == [LIVE] and trained.task.listens:
+        write_heard(trained, rate, search, Form(json=json), kind)
+        return
+    questions = spread(questions, fields)
     typed = typed_cells(questions, fields)
     if user is not None:
         if typed or file is not None:
@@ -88,7 +106,9 @@ def predict(
     whole = grouping and grouping.whole
     source = Source(run, fields, typed, file, columns(where), encoding, measured, whole)
     form = Form(json=json, top=top, shows_engine=engine != "builtin")
-    if trained.task.tabular and not json:
+    if kind in trained.task.forms:
+        write_forms(trained, source, search, kind, out)
+    elif trained.task.tabular and not json:
         write_tables(trained, source, search, out)
     elif out is not None:
         write_table(trained, source, search, form, out)

@@ -75,6 +75,14 @@ class Path:
             hot=hot,
         )
 
+    def first(self, n: int) -> "Path":
+        """Its first labels alone."""
+        return Path(self.labels[:n], self.frames[:n], self.steps[:n])
+
+    def without_first(self, n: int) -> "Path":
+        """Without its first labels, with all else that a search needs of it."""
+        return replace(self, labels=self.labels[n:], frames=self.frames[n:], steps=self.steps[n:])
+
     def joined(self, other: "Path") -> "Path":
         """Both ways to the same labels as one path, with the times of the likelier one."""
         first = self if self.log_prob >= other.log_prob else other
@@ -99,6 +107,25 @@ class Searched:
         shortest = min(map(len, paths))
         alike = (at for at in range(shortest) if len({labels[at] for labels in paths}) > 1)
         return paths[0][: next(alike, shortest)]
+
+    def without_first(self, n: int) -> "Searched":
+        """The search of one row without the first labels, which all its paths share.
+
+        At least one label stays, as CTC needs the last one.
+        """
+        (paths,) = self.rows
+        return replace(self, rows=(tuple(path.without_first(n) for path in paths),)) if n else self
+
+
+def settled(searched: Searched, frame: int) -> Searched:
+    """The search of one row without the paths that have other labels before this frame than the best one."""
+    (paths,) = searched.rows
+    n = sum(one < frame for one in paths[0].frames)
+    kept = [at for at, path in enumerate(paths) if path.labels[:n] == paths[0].labels[:n]]
+    if len(kept) == len(paths):
+        return searched
+    states = tuple(tuple(part[kept] for part in state) for state in searched.states)
+    return replace(searched, rows=(tuple(paths[at] for at in kept),), states=states)
 
 
 def _added(one: float, other: float) -> float:

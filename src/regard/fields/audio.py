@@ -194,6 +194,12 @@ class Audio(Media):
             found.append(Coded(arrays, {"cut": seconds > self.config.seconds, "seconds": seconds}))
         return found
 
+    def opened(self, source: Source) -> Sound:
+        """The recording, to be decoded block by block."""
+        if _is_features(source):
+            raise DataError(f"{source.where}: {source.cell} holds features; a stream is sound")
+        return _open(source)
+
     def _read(self, source: Source) -> tuple[Arrays, float]:
         """Samples, or frames of a file of features, as many as are read; and how many seconds there are."""
         if _is_features(source):
@@ -346,6 +352,7 @@ def _open(source: Source) -> Sound:
 def _samples(cell: Any, where: str) -> tuple[sound.Head, Floats]:
     """What a file says of its sound, and all of it at its own rate."""
     with _open(Source(cell, where)) as opened:
+        opened.refuse_longer(sound.MOST_SECONDS)
         return opened.head, np.concatenate([np.zeros(0, np.float32), *opened.blocks()])
 
 

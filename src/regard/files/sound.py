@@ -23,6 +23,9 @@ SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", 
 FORMATS = frozenset({"WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG", "AIFF", "AU", "CAF", "RF64", "W64"})
 """Those that are read; libsndfile knows others, few people have them."""
 MOST_SECONDS = 3600.0
+"""Of a recording that is held in memory, as one that was sent is."""
+MOST_STREAMED = 24 * 3600.0
+"""Of a file that is decoded block by block."""
 MOST_CHANNELS = 256
 LOWEST_RATE, HIGHEST_RATE = 1_000, 400_000
 AT_ONCE = 1 << 18
@@ -56,6 +59,7 @@ class Sound:
         except DataError as fault:
             raise DataError(f"{where}: {fault}") from None
         self._opened = opened
+        self.most = MOST_SECONDS if isinstance(file, bytes) else MOST_STREAMED
         if not opened.read(1):
             opened.close()
             raise DataError(f"{where}: the file is empty; get the recording again, or leave it out")
@@ -92,7 +96,7 @@ class Sound:
         """Samples at its own rate, mixed to one channel, a block at a time."""
         sound, n_left = self._sound, round(self.head.seconds * self._sound.samplerate)
         most = max(1, AT_ONCE // sound.channels)
-        n_left = min(n_left, round(MOST_SECONDS * sound.samplerate))
+        n_left = min(n_left, round(self.most * sound.samplerate))
         try:
             if self.start:
                 sound.seek(round(self.start * sound.samplerate))
@@ -134,11 +138,22 @@ class Sound:
             raise DataError(f"{where}: the part ends at {self.end:g} s, before it begins ({self.start:g} s)")
         if self.start and head.seconds <= 0:
             raise DataError(f"{where}: the part begins at {self.start:g} s, where the recording has ended")
-        if head.seconds > MOST_SECONDS:
+        self.refuse_longer(self.most)
+
+    def refuse_longer(self, most: float) -> None:
+        """DataError for a sound of more seconds."""
+        if (seconds := self.head.seconds) > most:
             raise DataError(
-                f"{where}: lasts {head.seconds / 3600:.1f} hours, more than {MOST_SECONDS / 3600:g}; cut it "
+                f"{self.where}: lasts {seconds / 3600:.1f} hours, more than {most / 3600:g}; cut it "
                 "into parts, or name parts of it by their offset and duration"
             )
+
+
+def pcm(block: bytes, left: bytes = b"") -> tuple[Samples, bytes]:
+    """Samples from −1 to 1 of raw 16-bit little-endian ones; half a sample is left for the next block."""
+    block = left + block
+    n = len(block) // 2 * 2
+    return np.frombuffer(block[:n], "<i2").astype(np.float32) / np.float32(LOUDEST + 1), block[n:]
 
 
 def wav(samples: Samples, rate: int) -> bytes:

@@ -58,6 +58,10 @@ class Prediction(BaseModel):
         """The curves of an answer that can be drawn."""
         return None
 
+    def as_form(self, form: str, name: str, number: int) -> str:
+        """The answer in one of the forms of its task; `name` is what its input is called."""
+        return self.text
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; that nothing was cut goes without saying."""
         return self.model_dump(mode="json", exclude=None if self.input_cut else {"input_cut"})

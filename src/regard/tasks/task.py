@@ -99,6 +99,9 @@ class Prediction(Protocol):
     def drawing(self) -> Curves | None:
         """The curves of an answer that can be drawn."""
 
+    def as_form(self, form: str, name: str, number: int) -> str:
+        """The answer in one of the forms of its task; `name` is what its input is called."""
+
     def to_json(self) -> dict[str, Any]: ...
 
 
@@ -276,6 +279,12 @@ class Task(Protocol):
     """Whether an input and its answer have `max_length` tokens together; scored a slice at a time."""
     limit: ClassVar[str] = "max_length"
     """The setting that cuts an input that is too long."""
+    forms: ClassVar[tuple[str, ...]] = ()
+    """What an answer can be printed as, beside its text and JSON: `as_form` of a prediction."""
+    single_forms: ClassVar[tuple[str, ...]] = ()
+    """Those of them that are about one answer: several need a file each."""
+    listens: ClassVar[bool] = False
+    """Whether it answers while a sound is still coming in (`listener`)."""
     converses: ClassVar[bool] = False
     """Whether an answer goes on from its input, so that both are the input of the next question."""
     finds_entities: ClassVar[bool] = False
@@ -449,6 +458,14 @@ class Task(Protocol):
             {"input": text_of(row.cells[first]), "expected": text_of(row.cells[last]), "answer": answer.text}
             for row, answer in zip((example.row for example in examples), answers, strict=True)
         ]
+
+    def listener(self, model: nn.Module, rate: int, device: torch.device) -> Any:
+        """What hears a stream of sound of so many samples a second (tasks/listening.py)."""
+        raise RecipeError(f"{self.called} answers whole inputs; only a model of transcribe hears a stream")
+
+    def of_partials(self, partials: Iterable[Any]) -> Any:
+        """The answer that the partial ones of a stream make."""
+        raise RecipeError(f"{self.called} answers whole inputs; only a model of transcribe hears a stream")
 
     @abstractmethod
     def force(self, example: Any, prediction: Any) -> Any:

@@ -5,7 +5,6 @@ learnt from validation data that say so: how long before and after the moment a 
 begins and ends.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,20 +30,20 @@ from regard.fields.axis import Axis
 from regard.fields.field import Augmented, Coded
 from regard.fields.field import Field as AnyField
 from regard.fields.text import Text
-from regard.fields.word_borders import UNLEARNT, Border, WordBorders
+from regard.fields.word_borders import WordBorders
 from regard.fields.word_times import WordTimes
 from regard.files.row import Row
 from regard.layers.inputs import Inputs
 from regard.metrics.metric import Metric
-from regard.metrics.speech import aligned
 from regard.models.encoders.speech import STATE_MS
 from regard.models.widths import Widths
+from regard.tasks.listening import Listener, Partial, is_streamable, listen, searched_in_chunks, transcript_of
 from regard.tasks.shared import moved, tensors
 from regard.tasks.speech_tally import SpeechTally
 from regard.tasks.task import Axes, Fields, Loss, Part, Picture, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.tasks.transcribe_data import TRANSCRIBE
-from regard.tasks.transcript import Transcript, Word, spelling_of, to_words
+from regard.tasks.transcript import Transcript, Word, borders_of, spelling_of, to_words
 from regard.text.tokenizer import EOS, PAD, Tokenizer, TokenizerConfig
 from regard.text.tokenizer import UNK as UNKNOWN
 
@@ -147,6 +146,9 @@ class Transcribe(Task):
     searches: ClassVar[bool] = True
     best: ClassVar[str] = "n_best"
     cut: ClassVar[str] = "only the beginning was heard"
+    forms: ClassVar[tuple[str, ...]] = ("srt", "vtt", "ctm")
+    single_forms: ClassVar[tuple[str, ...]] = ("srt", "vtt")
+    listens: ClassVar[bool] = True
     baselines: ClassVar[tuple[type[Baseline], ...]] = (CommonestTranscript, Silence)
     metric = Metric("wer", higher=False)
 
@@ -267,6 +269,12 @@ class Transcribe(Task):
         begin, search = searching(model)
         settings = self.settings_of(decode, encoded.states_RTD.device)
         n_frames = encoded.lengths_R.tolist()
+        if decode.streamed and decode.beam > 1 and (chunk := model.encoder.config.chunk):
+            alone = (
+                searched_in_chunks(search, model, states_TD[None, :n], begin(1), settings, chunk)
+                for states_TD, n in zip(encoded.states_RTD, n_frames, strict=True)
+            )
+            return Searched(tuple(one.rows[0] for one in alone))
         return search(model.enter(encoded.states_RTD), n_frames, begin(len(n_frames)), settings)
 
     def predict(self, model: nn.Module, batch: SpeechBatch) -> Iterator[tuple[int, Transcript]]:
@@ -281,7 +289,23 @@ class Transcribe(Task):
         with torch.inference_mode():
             found = self.searched(model, batch, self.decode)
         for place, example, paths in zip(heard, batch.examples, found.rows, strict=True):
-            yield place, self.transcript(paths, example.notes)
+            if example.notes.get("cut") and is_streamable(self, model):
+                yield place, self.heard_through(model, example.row, batch.labels_BU.device)
+            else:
+                yield place, self.transcript(paths, example.notes)
+
+    def listener(self, model: nn.Module, rate: int, device: torch.device) -> Listener:
+        return Listener(self, model, rate, device)
+
+    def of_partials(self, partials: Iterable[Partial]) -> Transcript:
+        """The transcript that the partial ones of a stream make."""
+        return transcript_of(partials)
+
+    def heard_through(self, model: nn.Module, row: Row, device: torch.device) -> Transcript:
+        """The transcript of a recording longer than `seconds`, heard as a stream: its sound is never held."""
+        with self.audio.opened(self.audio.parse(row.cells["audio"], row.where)) as opened:
+            listener = self.listener(model, opened.head.rate, device)
+            return transcript_of(listen(listener, opened.blocks()))
 
     def transcript(self, paths: Sequence[Way], notes: Mapping[str, Any]) -> Transcript:
         """The prediction of the paths of a search, the best first."""
@@ -301,15 +325,15 @@ class Transcribe(Task):
             **others,
         )
 
-    def words(self, path: Way, seconds: float = np.inf) -> tuple[Word, ...]:
-        """Words in time, none of which overlap."""
+    def words(self, path: Way, seconds: float = np.inf, after: float = 0.0) -> tuple[Word, ...]:
+        """Words in time, none of which overlap, all of them after a moment."""
         spelt = [self.tokenizer.spellings[label] for label in path.labels]
         words: list[Word] = []
         for places in to_words(spelt):
             written = spelling_of(self.tokenizer, [path.labels[place] for place in places])
             first, last = (path.frames[place] * STATE_MS / 1000 for place in (places[0], places[-1]))
             start, end = self.borders.around(written, first, last)
-            start = max(start, words[-1].end if words else 0.0)
+            start = max(start, words[-1].end if words else after)
             probability = float(np.exp(sum(path.steps[place] for place in places)))
             end = min(max(end, start), seconds)
             words.append(
@@ -394,19 +418,6 @@ class Transcribe(Task):
         taken_UT: Tensor = model.occupied(batch.inputs, batch.labels_BU, batch.n_labels_B)[0]
         n = int(batch.n_labels_B[0])
         return [Picture("lattice", "lattice: label → moment", taken_UT[:n], "text", "input", rated=True)]
-
-
-def borders_of(pairs: Iterable[tuple[Sequence[Mapping[str, Any]], Sequence[Word]]]) -> WordBorders:
-    """Of the words of people with their times, and words of a task that has learnt no borders yet."""
-    found: dict[str, list[Border]] = defaultdict(list)
-    for spoken, written in pairs:
-        right = " ".join(str(one["word"]) for one in spoken)
-        for kind, place, at in aligned(" ".join(one.word for one in written), right):
-            if kind == "equal" and place < len(spoken) and at < len(written):
-                first, last = written[at].start - UNLEARNT[0], written[at].end - UNLEARNT[1]
-                border = float(spoken[place]["start"]) - first, float(spoken[place]["end"]) - last
-                found[written[at].word].append(border)
-    return WordBorders.of(found)
 
 
 def _site(site: str) -> tuple[str, str, str]:

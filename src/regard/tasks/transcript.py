@@ -1,10 +1,13 @@
 """The answer of transcribe: a text with its words in time, and the forms it may be written in."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from regard.fields.word_borders import UNLEARNT, Border, WordBorders
+from regard.metrics.speech import aligned
 from regard.tasks.prediction import OTHERS, Rounded, Written
 
 LONGEST_LINE, LONGEST_CUE, PAUSE = 42, 6.0, 1.0
@@ -78,3 +81,16 @@ def to_words(spelt: Sequence[str]) -> list[list[int]]:
 
 def spelling_of(tokenizer: Any, ids: Sequence[int]) -> str:
     return str(tokenizer.decode(ids)).strip()
+
+
+def borders_of(pairs: Iterable[tuple[Sequence[Mapping[str, Any]], Sequence[Word]]]) -> WordBorders:
+    """Of the words of people with their times, and words of a task that has learnt no borders yet."""
+    found: dict[str, list[Border]] = defaultdict(list)
+    for spoken, written in pairs:
+        right = " ".join(str(one["word"]) for one in spoken)
+        for kind, place, at in aligned(" ".join(one.word for one in written), right):
+            if kind == "equal" and place < len(spoken) and at < len(written):
+                first, last = written[at].start - UNLEARNT[0], written[at].end - UNLEARNT[1]
+                border = float(spoken[place]["start"]) - first, float(spoken[place]["end"]) - last
+                found[written[at].word].append(border)
+    return WordBorders.of(found)
