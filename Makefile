@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check check-js format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve same-as same-speed soak clean
+.PHONY: install install-browser demo test check check-js docs wheel format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve same-as same-speed soak clean
 
 install: $(VENV)/.installed
 
@@ -51,6 +51,15 @@ format: install
 	$(BIN)/ruff format src tests bench docs examples
 	$(BIN)/ruff check --fix src tests bench docs examples
 
+# The documentation as a site, in site/: search, both languages, the Python API; nothing is fetched when it is read.
+# To look at it: python -m http.server --directory site
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean
+
+# What `pip install` takes: dist/regard-*.whl and the sdist.
+wheel: install
+	$(BIN)/hatchling build
+
 # Long campaigns, for a quiet machine. DATA is a folder with Multi30k's lc_tok files (train.en.gz …).
 bench-speed: install
 	$(BIN)/python bench/train_speed.py --data $(DATA) --append bench/RESULTS.md
@@ -90,4 +99,4 @@ soak: install
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/exports.py
 
 clean:
-	rm -rf $(VENV) .node .same-as dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .node .same-as dist build site .pytest_cache .mypy_cache .ruff_cache

@@ -10,7 +10,7 @@ import regard
 from regard.errors import RegardError
 from small_runs import Call
 
-VERBS = ["demo", "init", "check", "train", "eval", "predict", "explain", "info", "positions"]
+VERBS = ["demo", "init", "check", "train", "eval", "predict", "explain", "info", "positions", "doctor"]
 
 
 def python(*arguments: str) -> "subprocess.CompletedProcess[str]":

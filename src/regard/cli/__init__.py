@@ -20,6 +20,7 @@ from regard.cli.baseline import baseline
 from regard.cli.beams import beams
 from regard.cli.check import check
 from regard.cli.demo import demo
+from regard.cli.doctor import doctor
 from regard.cli.embed import embed
 from regard.cli.evaluate import evaluate
 from regard.cli.explain import explain
@@ -59,7 +60,6 @@ class Verbs(TyperGroup):
 app = typer.Typer(
     cls=Verbs,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -82,6 +82,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "watch": watch,
     "report": report,
     "positions": positions,
+    "doctor": doctor,
     "serve": serve,
 }
 for name, verb in VERBS.items():
