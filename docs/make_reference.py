@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from regard.decode import DecodeConfig
-from regard.fields.audio import AudioSettings
+from regard.fields import FIELDS
+from regard.fields.field import Field
 from regard.fields.items import ItemsSettings
 from regard.layers.block import BlockConfig
 from regard.layers.ngrams import NgramsConfig
@@ -77,11 +78,22 @@ def _task_section(task: type[Task]) -> Section:
 
 
 TASK_SECTIONS = tuple(map(_task_section, TASKS.values()))
+
+
+def _field_section(kind: str, field: type[Field]) -> Section:
+    """The table of a kind of data, with what its settings say of themselves."""
+    return Section(f"`[fields.{kind}]`", field.settings, str(field.settings.__doc__))
+
+
+FIELD_SECTIONS = tuple(
+    _field_section(kind, field) for kind, field in FIELDS.items() if field.settings.__doc__
+)
+"""Text and labels have no table: what is decided about text is decided by the task."""
 SECTIONS = (
     Section("The top of the file", Recipe, "These stand before the first `[table]`."),
     Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
     *TASK_SECTIONS,
-    Section("`[fields.audio]`", AudioSettings, "Recordings, for `transcribe` and `classify`."),
+    *FIELD_SECTIONS,
     Section("`[task.decode]` of `transcribe`", HearConfig, "How a transcript is searched for."),
     Section("`[fields.items]`", ItemsSettings, "How interactions become histories, for `recommend`."),
     Section(

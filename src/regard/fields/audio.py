@@ -48,6 +48,8 @@ QUIET_NOISE = 40.0
 
 
 class AudioSettings(FieldSettings):
+    """Recordings: how they are read, and how they are changed while learning."""
+
     kind: Literal["audio"] = "audio"
     rate: Annotated[int, Setting(ge=2_000, le=48_000)] | None = Setting(
         None,

@@ -34,6 +34,8 @@ STEP = 16
 
 
 class ImageSettings(FieldSettings):
+    """Pictures: what they are brought to, and how they are changed while learning."""
+
     kind: Literal["image"] = "image"
     size: tuple[Side, Side] | None = Setting(
         None, description="rows and columns that pictures are brought to; without it the data decide"

@@ -44,6 +44,8 @@ OF_LISTS = 0.9
 
 
 class SeriesSettings(FieldSettings):
+    """Measurements: the columns of their tables, and how they are scaled."""
+
     kind: Literal["series"] = "series"
     time: Column | None = Setting(
         None, description="column of time stamps; by default the one named like time or date"
