@@ -13,9 +13,18 @@ from safetensors.torch import load_file, save_file
 
 from regard.files.row import Asked, Row
 from regard.models import ClassifierConfig, RNNConfig, TransformerConfig
-from regard.tasks import TASKS, Classify, ClassifyConfig, TaskConfig, Translate, TranslateConfig
+from regard.tasks import (
+    TASKS,
+    Classify,
+    ClassifyConfig,
+    Recommend,
+    RecommendConfig,
+    TaskConfig,
+    Translate,
+    TranslateConfig,
+)
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
-from tiny import PLANTED, WORDS
+from tiny import PLANTED, WORDS, stirred
 
 OTHER_WORDS = tuple(word[::-1] for word in WORDS[:7])
 TOKENIZER = {"kind": "word", "vocab_size": 60, "min_frequency": 1}
@@ -60,6 +69,22 @@ def labeller(config: ClassifierConfig) -> Any:
     rows = [Row({"text": text, "label": text.split()[0][:1]}, "x", 1) for text in texts(40)]
     task = Classify.fit(ClassifyConfig.model_validate({"tokenizer": TOKENIZER}), rows)
     return task, taught(config, task, rows)
+
+
+def histories(n: int = 24) -> list[list[str]]:
+    """Histories of items; one is longer than what is read of it, and one has an item that nobody knows."""
+    rng = random.Random(n)
+    found = [rng.sample([f"item {number}" for number in range(19)], k=1 + each % 11) for each in range(n)]
+    found[4].append("nobody knows it")
+    return found
+
+
+def recommender(config: Any, **settings: Any) -> Any:
+    """(task, model) with random weights."""
+    known = [Row({"user": str(n), "items": items}, "x", n) for n, items in enumerate(histories(60), 1)]
+    task = Recommend.fit(RecommendConfig.model_validate({"max_length": 7, "k": 5} | settings), known)
+    torch.manual_seed(1)
+    return task, stirred(config.build(task.widths)).eval()
 
 
 def rows(kind: str, n: int = 40) -> list[Row]:

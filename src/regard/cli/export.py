@@ -1,6 +1,6 @@
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -80,12 +80,17 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
     recipe = Recipe.read(path)
     files = recipe.data.valid or recipe.data.test or recipe.data.train
     try:
-        fields, encoding = recipe.task.unfitted, recipe.data.encoding
-        rows = list(islice(read_rows(files, recipe.columns(), fields=fields, encoding=encoding), MOST_TEXTS))
+        reading: dict[str, Any] = {"fields": recipe.task.unfitted, "encoding": recipe.data.encoding}
+        grouping = recipe.task.grouping and recipe.task.grouping.whole
+        found = read_rows(files, recipe.columns(), grouping=grouping, **reading)
+        rows = list(islice(found, MOST_TEXTS))
     except DataError as fault:
         raise DataError(f"{fault}; or give other texts to check it on, with --inputs FILE") from None
     first, *others = task.inputs
-    cells = [{role: text_of(cell) for role, cell in row.cells.items()} for row in rows]
+    cells = [
+        {role: cell if role in recipe.task.asked else text_of(cell) for role, cell in row.cells.items()}
+        for row in rows
+    ]
     texts: list[Asked] = [
         {role: texts[role] for role in task.inputs} if others else texts[first] for texts in cells
     ]

@@ -22,6 +22,7 @@ from regard.interop import (
     onnx_answerer,
     onnx_classifier,
     onnx_pictures,
+    onnx_recommender,
     onnx_tagger,
     onnx_translator,
     tag_parity,
@@ -127,6 +128,11 @@ def _pretrained_to_hf(export: Export, folder: Path) -> Engines:
     return ours, hf_pretraining.load_engine(export.task, folder)
 
 
+def _recommender_to_onnx(export: Export, folder: Path) -> Engines:
+    onnx_recommender.write(export.task, export.model, export.config, folder)
+    return onnx_recommender.our_engine(export.task, export.model), onnx_recommender.load_engine(folder)
+
+
 EXPORTERS: dict[tuple[str, Target], Exporter] = {
     ("translate", "hf"): _translator_to_hf,
     ("translate", "ct2"): _translator_to_ct2,
@@ -147,6 +153,7 @@ EXPORTERS: dict[tuple[str, Target], Exporter] = {
     ("answer", "onnx"): _answerer_to_onnx,
     ("language_model", "hf"): _language_model_to_hf,
     ("pretrain", "hf"): _pretrained_to_hf,
+    ("recommend", "onnx"): _recommender_to_onnx,
 }
 
 
@@ -168,7 +175,11 @@ def find_exporter(task: AnyTask, to: str) -> Exporter:
 
 def _model_name(task: AnyTask) -> str:
     """Name the task's model with its article: `a tagger`, `an answerer`."""
-    name = {"language_model": "language model", "pretrain": "pretrained BERT"}.get(task.kind, task.models[0])
+    name = {
+        "language_model": "language model",
+        "pretrain": "pretrained BERT",
+        "recommend": "recommender",
+    }.get(task.kind, task.models[0])
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
