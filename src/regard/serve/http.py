@@ -4,9 +4,9 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 
@@ -16,6 +16,7 @@ from regard.errors import did_you_mean
 from regard.files.row import Asked
 from regard.serve import requests, schema
 from regard.serve.asked import asked
+from regard.serve.choices import found
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose, n_characters
 from regard.serve.limits import Limits
@@ -51,6 +52,10 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         503: "stopping, or the model is not there",
     }.items()
 }
+
+
+Sought = Annotated[str, Query(max_length=200, description="a part of a title; all where it is empty")]
+Named = Annotated[str | None, Query(max_length=200, description="name of the model")]
 
 
 def application(engine: Engine) -> FastAPI:
@@ -134,6 +139,12 @@ def _route(
         purpose: Purpose = "explain" if ask.attention else "answer"
         return await answered(request, lane, engine.jobs(lane, texts, purpose, ask.settings))
 
+    async def questioned(ask: requests.QuestionAsk, request: Request) -> Response:
+        lane = engine.lane(ask.model, task.kind)
+        purpose: Purpose = "explain" if ask.attention else "answer"
+        jobs = engine.jobs(lane, ask.questions(), purpose, ask.settings, packed=ask.packed)
+        return await answered(request, lane, jobs)
+
     async def searched(ask: requests.SearchAsk, request: Request) -> Response:
         if not ask.stream:
             return await plain(ask, request)
@@ -156,6 +167,8 @@ def _route(
             return Response(status_code=GONE)
         return JSONResponse({"model": lane.name, "answers": answers})
 
+    if task.takes:
+        return questioned
     return searched if task.searches else related if task.pairs_entities else plain
 
 
@@ -178,6 +191,13 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
             for lane in engine.lanes.values()
         ]
         return JSONResponse({"models": listed})
+
+    @app.get("/v1/items", response_model=schema.Choices)
+    async def items(find: Sought = "", model: Named = None) -> Response:
+        """Items of a recommender's catalogue whose title or name contains a text, the most frequent first."""
+        lane = engine.lane(model, None)
+        listed = [choice._asdict() for choice in found(lane.choices, find)]
+        return JSONResponse({"model": lane.name, "items": listed})
 
     @app.get("/health", response_model=schema.State)
     async def health() -> Response:

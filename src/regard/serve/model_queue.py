@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import RunError
+from regard.serve.choices import searchable
 from regard.serve.counts import Counts
 from regard.serve.job import Job, chosen
 from regard.serve.limits import Limits
 from regard.serve.process import WorkerLostError, WorkerProcess
 from regard.serve.request_error import RequestError, busy, stopping, unavailable
+from regard.tasks.task import Choice
 
 LOG = logging.getLogger("regard.serve")
 MAX_TRIES = 2
@@ -27,6 +29,7 @@ class ModelQueue:
     def __init__(self, name: str, folder: Path, limits: Limits, counts: Counts, threads: int) -> None:
         self.name, self.folder, self.limits, self.counts, self.threads = name, folder, limits, counts, threads
         self.about: dict[str, Any] = {}
+        self.choices: list[tuple[str, Choice]] = []
         self.worker: WorkerProcess | None = None
         self.waiting: dict[Job, None] = {}
         """Waiting jobs, the oldest first."""
@@ -130,6 +133,7 @@ class ModelQueue:
     async def _start(self) -> None:
         worker = await WorkerProcess.start(self.folder, self.threads, self.limits.start_seconds)
         self.about, self.worker = worker.about, worker
+        self.choices = searchable(worker.about["choices"])
 
     async def end(self) -> None:
         worker, self.worker = self.worker, None

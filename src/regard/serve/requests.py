@@ -15,6 +15,9 @@ from regard.serve.limits import Limits
 from regard.tasks import TASKS, Task
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+PACKED: Any = Field(
+    False, description="weights in base64: zlib, all low bytes before all high bytes, of weight × fullScale"
+)
 NAMES = tuple(dict.fromkeys(name for task in TASKS.values() for name in task.asks()))
 """Of all fields that can hold what is asked."""
 
@@ -48,6 +51,22 @@ class PlainAsk(Ask):
     @property
     def settings(self) -> dict[str, Any]:
         return {}
+
+
+class QuestionAsk(PlainAsk):
+    """What is asked is no text, and settings stand beside it, named by the task."""
+
+    takes: ClassVar[str]
+    packed: bool = PACKED
+
+    def questions(self) -> list[Any]:
+        given = getattr(self, self.takes)
+        return given if isinstance(given[0], list) else [given]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        given = self.model_fields_set - QuestionAsk.model_fields.keys() - {self.takes}
+        return {name: getattr(self, name) for name in sorted(given)}
 
 
 class PairingAsk(PlainAsk):
@@ -90,10 +109,7 @@ class AnyAsk(Ask):
 
 
 class ExplainedAsk(Decoding):
-    packed: bool = Field(
-        False,
-        description="weights in base64: zlib, all low bytes before all high bytes, of weight × fullScale",
-    )
+    packed: bool = PACKED
 
 
 def as_lines(turns: list[str]) -> str:
@@ -130,9 +146,26 @@ def _ask(task: type[Task], limits: Limits, text: Any, texts: Any, how: dict[str,
         reply = create_model("ReplyAsk", __base__=ReplyAsk, **fields)
         reply.most = limits.characters
         return reply
+    if task.takes:
+        return _question(task, limits, text)
     base = SearchAsk if task.searches else PairingAsk if task.pairs_entities else PlainAsk
     fields |= {name: (text | texts, Field(description=f"a {name}, or a list")) for name in task.asks()}
     return create_model(f"{task.prediction.__name__}Ask", __base__=base, **fields)
+
+
+def _question(task: type[Task], limits: Limits, text: Any) -> type[QuestionAsk]:
+    config = task.settings
+    one: Any = config().question[task.takes].request(limits)
+    several: Any = Annotated[list[one], Field(min_length=1, max_length=limits.texts)]
+    fields: Any = {task.takes: (one | several, Field(description=f"{task.takes}, or a list of such"))}
+    for name in task.request_settings:
+        known = config.model_fields.get(name)
+        kind: Any = known and Annotated[(known.annotation, *known.metadata, "as the library has it")]
+        said = known.description if known else f"{name} that the answer shall have, and explain"
+        fields[name] = (kind or text) | None, Field(None, description=said)
+    ask = create_model(f"{task.prediction.__name__}Ask", __base__=QuestionAsk, **fields)
+    ask.takes = task.takes
+    return ask
 
 
 def _search(limits: Limits) -> type[BaseModel]:

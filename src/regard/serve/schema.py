@@ -77,6 +77,17 @@ class Models(BaseModel):
     models: list[Model]
 
 
+class Choice(BaseModel):
+    item: str
+    title: str
+    category: str
+
+
+class Choices(BaseModel):
+    model: str
+    items: list[Choice]
+
+
 class State(BaseModel):
     status: str
 

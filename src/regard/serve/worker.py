@@ -61,6 +61,7 @@ class Worker:
             "pairing": config.pairing,
             "stream": _stream(trained),
             "vocabulary": 0 if trained.task.shares_length else widest,
+            "choices": trained.task.choices(),
         }
 
     def reply(self, ask: Message, places: Sequence[int]) -> None:
@@ -97,7 +98,7 @@ class Worker:
         if ask["kind"] == "follow":
             self.follow(text, decode, answered)
         else:
-            prediction = self.trained.predict(text, **decode)
+            (prediction,) = self.trained.predict([text], **decode)
             attention = self.trained.explain(text, prediction).to_json(packed=ask["packed"])
             answered(0, prediction.to_json() | {"attention": attention})
 

@@ -51,13 +51,15 @@ from regard.tasks.recommended import (
     states,
 )
 from regard.tasks.shared import moved, tensors
-from regard.tasks.task import Axes, Fields, Loss, Part, Task, TaskSettings, layer_of
+from regard.tasks.task import Axes, Choice, Fields, Loss, Part, Task, TaskSettings, layer_of
 from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import Tokenizer
 
 SAMPLING_POWER = 0.75
 """Negatives are drawn by how often items are chosen, to this power."""
 HISTORIES_TOGETHER = 256
+MOST_CHOICES = 50_000
+"""Items that a server knows by their titles."""
 MOST_K, MOST_REASONS = 1000, 50
 """Items of a list, and reasons of each."""
 ASKED = ("k", "remove_seen", "because", "item")
@@ -157,6 +159,8 @@ class Recommend(Task):
     best: ClassVar[str] = "k"
     lists: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("item",)
+    takes: ClassVar[str] = "items"
+    request_settings: ClassVar[tuple[str, ...]] = ASKED
     layout: ClassVar[type[Examples]] = WindowedHistories
     baselines: ClassVar[tuple[type[Baseline], ...]] = (MostPopular, RecentlyPopular, Markov, ItemKNN)
 
@@ -216,6 +220,9 @@ class Recommend(Task):
             self.items.refuse_strange([str(item)], "item")
             wanted = self.items.numbers[str(item)]
         return type(self)(changed(self.config, changes), self.items, wanted)
+
+    def choices(self) -> list[Choice]:
+        return [Choice(name, *self.items.about(name)) for name in self.items.names[:MOST_CHOICES]]
 
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
         """Rows of histories; one that is typed, and not of a file, must hold something that is known."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -155,6 +156,14 @@ class Axes:
         return title.format(unit=unit, units=plural(unit)), self.by_name[rows], self.by_name[columns]
 
 
+class Choice(NamedTuple):
+    """A member of a catalogue."""
+
+    item: str
+    title: str = ""
+    category: str = ""
+
+
 @dataclass(frozen=True)
 class Picture:
     """A map between two axes that is no attention: what else a model can show of an answer."""
@@ -285,6 +294,10 @@ class Task(Protocol):
     """Those of them that are about one answer: several need a file each."""
     listens: ClassVar[bool] = False
     """Whether it answers while a sound is still coming in (`listener`)."""
+    takes: ClassVar[str] = ""
+    """The input that its route takes as its field has it (`Field.request`), where that is no text."""
+    request_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings of `with_settings` that stand beside it in a request."""
     converses: ClassVar[bool] = False
     """Whether an answer goes on from its input, so that both are the input of the next question."""
     finds_entities: ClassVar[bool] = False
@@ -372,6 +385,10 @@ class Task(Protocol):
             role: field.sample if role in self.config.asked else self.sample
             for role, field in self.question.items()
         }
+
+    def choices(self) -> Sequence[Choice]:
+        """What an input may be made of, where that is a catalogue: the most frequent first."""
+        return ()
 
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
         """Rows of what somebody asks, counted from `first`."""

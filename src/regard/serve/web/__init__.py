@@ -27,6 +27,7 @@ OWN = (
     "answers.js",
     "settings.js",
     "attention.js",
+    "basket.js",
     "icon.svg",
 )
 

@@ -2,6 +2,7 @@
 
 import * as ask from "/web/ask.js";
 import * as attention from "/web/attention.js";
+import * as basket from "/web/basket.js";
 import { $, element } from "/web/dom.js";
 import { say } from "/web/language.js";
 import * as settings from "/web/settings.js";
@@ -82,6 +83,37 @@ async function answer(model, signal) {
   if (found.attention) await attention.show(found.attention, signal);
 }
 
+const MOST_REASONS = 2;
+
+/** What is wanted next, with what spoke for it. @param {ask.Model} model @param {AbortSignal} signal @param {string} [item] that is asked about */
+async function recommend(model, signal, item) {
+  const about = item === undefined ? {} : { item };
+  const list = await ask.recommended({
+    model: model.name, items: basket.items(), because: MOST_REASONS, attention: model.heads > 0, packed: true, ...about,
+  }, signal);
+  $("output").textContent = "";
+  $("recommended").replaceChildren(...list.items.map((one) => card(one, model, signal, one.item === (item ?? list.items[0].item))));
+  $("recommended").hidden = false;
+  if (list.attention) await attention.show(list.attention, signal);
+}
+
+/** @param {ask.Recommended} one @param {ask.Model} model @param {AbortSignal} signal @param {boolean} isShown whether the picture below is about it */
+function card(one, model, signal, isShown) {
+  const bar = element("i");
+  bar.style.width = `${100 * Math.exp(one.score)}%`;
+  const names = one.because.map(({ item, title }) => title || item).join(say("and"));
+  const why = names ? [element("small", { className: "why", textContent: say("because", { names }) })] : [];
+  const what = element("button", { type: "button", className: "what", title: say("askWhy") }, ...basket.named(one), ...why);
+  what.addEventListener("click", () => recommend(model, signal, one.item).catch(() => {}));
+  const taken = element("button", { type: "button", textContent: "+", title: say("putIn") });
+  taken.setAttribute("aria-label", `${say("putIn")}: ${one.title || one.item}`);
+  taken.addEventListener("click", () => basket.add(one));
+  const share = element("span", { className: "share", title: say("share") }, element("span", {}, bar), element("em", { textContent: `${(100 * Math.exp(one.score)).toFixed(1)} %` }));
+  const line = element("li", {}, element("b", { textContent: String(one.rank) }), what, share, taken);
+  line.classList.toggle("current", isShown);
+  return line;
+}
+
 export const ANSWERS = {
   translate: written("translate"),
   summarize: written("summarize"),
@@ -94,4 +126,6 @@ export const ANSWERS = {
   tag,
   pretrain: fill,
   answer,
+  /** @param {ask.Model} model @param {AbortSignal} signal */
+  recommend: (model, signal) => recommend(model, signal),
 };

@@ -3,7 +3,7 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain"} Task */
+/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain" | "recommend"} Task */
 /** @typedef {{ name: string, task: Task, description: string, heads: number, decode: Search | null }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ text: string, second?: string } | { question: string, context: string }} Asked */
@@ -14,6 +14,11 @@
 /** @typedef {{ text: string, attention?: Attention, blanks: { candidates: { text: string, probability: number | null }[] }[] }} Filled */
 /** @typedef {{ text: string, attention?: Attention, start: number | null, end: number | null }} Answered */
 /** @typedef {Label | Tagged | Filled | Answered} AtOnce */
+/** @typedef {{ item: string, title: string, category: string }} Choice of a catalogue */
+/** @typedef {{ item: string, title: string }} Reason */
+/** @typedef {Choice & { rank: number, score: number, because: Reason[] }} Recommended */
+/** @typedef {{ text: string, attention?: Attention, items: Recommended[], unknown: string[] }} List */
+/** @typedef {{ model: string, items: string[], because: number, attention: boolean, packed: true, item?: string }} HistoryAsk */
 /**
  * @typedef {{ name: "text", data: { text: string } } | { name: "answer", data: { answer: Translation } }
  *   | { name: "error", data: { error: { message: string } } }} Told
@@ -22,7 +27,7 @@
 /** What the server says instead of an answer. */
 export class Refusal extends Error {}
 
-/** @param {string} path @param {Question & { packed?: true, stream?: true }} question @param {AbortSignal} signal */
+/** @param {string} path @param {(Question & { packed?: true, stream?: true }) | HistoryAsk} question @param {AbortSignal} signal */
 async function post(path, question, signal) {
   const headers = { "Content-Type": "application/json" };
   const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(question), signal });
@@ -34,6 +39,17 @@ async function post(path, question, signal) {
 export async function models() {
   const response = await fetch("/v1/models");
   return (await response.json()).models;
+}
+
+/** What is recommended after a history. @param {HistoryAsk} question @param {AbortSignal} signal @returns {Promise<List>} */
+export async function recommended(question, signal) {
+  return (await (await post("/v1/recommend", question, signal)).json()).answers[0];
+}
+
+/** Items of a model's catalogue, by a part of their titles. @param {string} model @param {string} find @returns {Promise<Choice[]>} */
+export async function choices(model, find) {
+  const response = await fetch(`/v1/items?${new URLSearchParams({ model, find })}`);
+  return response.ok ? (await response.json()).items : [];
 }
 
 /** @returns {Promise<Looks>} */

@@ -3,6 +3,7 @@
 import * as ask from "/web/ask.js";
 import { ANSWERS } from "/web/answers.js";
 import * as attention from "/web/attention.js";
+import * as basket from "/web/basket.js";
 import { $, fill } from "/web/dom.js";
 import { say, speak, translated } from "/web/language.js";
 import * as settings from "/web/settings.js";
@@ -22,6 +23,16 @@ const isAbout = () => model().task === "answer";
 /** Whether the model reads two texts. */
 const isPaired = () => model().task === "classify_pair";
 
+/** Whether the model reads a history of items. */
+const isHistory = () => model().task === "recommend";
+
+/** Whether all is there that the model is asked with. */
+function isComplete() {
+  if (isHistory()) return basket.items().length > 0;
+  const needed = [$("input"), ...(isAbout() ? [$("context")] : []), ...(isPaired() ? [$("second")] : [])];
+  return needed.every(({ value }) => value.trim());
+}
+
 /** One question at a time: a new one ends the one before, and the server drops its work. */
 async function send() {
   clearTimeout(timer);
@@ -32,8 +43,8 @@ async function send() {
   complain("");
   $("labels").hidden = true;
   $("output").textContent = "";
-  const needed = [$("input"), ...(isAbout() ? [$("context")] : []), ...(isPaired() ? [$("second")] : [])];
-  if (!needed.every(({ value }) => value.trim())) return;
+  $("recommended").hidden = true;
+  if (!isComplete()) return;
   $("answer").classList.add("waiting");
   try {
     await ANSWERS[model().task](model(), signal);
@@ -60,6 +71,11 @@ function show() {
     $("more").setAttribute("aria-expanded", "false");
   }
   $("answer").classList.toggle("label", ["classify", "classify_pair", "multilabel", "relation"].includes(task));
+  $("texts").hidden = isHistory();
+  $("basket").hidden = !isHistory();
+  $("send-hint").textContent = say(isHistory() ? "historyHint" : "sendHint");
+  $("answer").classList.toggle("gone", isHistory());
+  if (isHistory()) basket.belongTo(model().name);
   $("beside").hidden = !isPaired();
   $("input").placeholder = say(task === "relation" ? "marked" : "placeholder");
   $("about-what").hidden = !isAbout();
@@ -68,6 +84,7 @@ function show() {
 
 function relabel() {
   settings.relabel();
+  basket.relabel();
   $("context").placeholder = say("contextPlaceholder");
   show();
   attention.relabel();
@@ -79,6 +96,7 @@ function later() {
 }
 
 function listen() {
+  basket.start(send);
   $("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     send();
