@@ -34,6 +34,7 @@ OPERATIONS = {
     "/v1/fill": "POST",
     "/v1/explain": "POST",
     "/v1/models": "GET",
+    "/v1/items": "GET",
     "/health": "GET",
     "/ready": "GET",
     "/metrics": "GET",
