@@ -82,8 +82,8 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
     try:
         reading: dict[str, Any] = {"fields": recipe.task.unfitted, "encoding": recipe.data.encoding}
         grouping = recipe.task.grouping and recipe.task.grouping.whole
-        found = read_rows(files, recipe.columns(), grouping=grouping, **reading)
-        rows = list(islice(found, MOST_TEXTS))
+        read = read_rows(files, recipe.columns(), grouping=grouping, **reading)
+        rows = list(islice(read, MOST_TEXTS))
     except DataError as fault:
         raise DataError(f"{fault}; or give other texts to check it on, with --inputs FILE") from None
     first, *others = task.inputs

@@ -78,10 +78,10 @@ class ListEngine:
 
     def answer(self, inputs: Sequence[Asked]) -> list[Answer]:
         lists = []
-        for asked, scores_V in zip(inputs, self.scores(inputs), strict=True):
+        for history, scores_V in zip(inputs, self.scores(inputs), strict=True):
             allowed_V = scores_V.copy()
             if self.remove_seen:
-                allowed_V[self.numbers(asked)] = -np.inf
+                allowed_V[self.numbers(history)] = -np.inf
             best = np.argsort(-allowed_V, kind="stable")[: self.k]
             best = best[allowed_V[best] > -np.inf]
             lists.append(Answer(" ".join(map(str, best)), tuple(best.tolist())))
@@ -95,8 +95,8 @@ class ListEngine:
 def our_engine(task: Recommend, model: nn.Module) -> ListEngine:
     device = next(model.parameters()).device
 
-    def numbers(asked: Asked) -> list[int]:
-        (example,) = task.encode(task.asked([asked]))
+    def numbers(history: Asked) -> list[int]:
+        (example,) = task.encode(task.asked([history]))
         known: list[int] = example.arrays["items"][example.arrays["items"] >= 0].tolist()
         return known
 
@@ -113,17 +113,17 @@ def load_engine(folder: Path) -> ListEngine:
     """Load the folder with onnxruntime."""
     graph = session(folder / MODEL)
     settings = json.loads((folder / SETTINGS).read_text("utf-8"))
-    names = json.loads((folder / FILE).read_text("utf-8"))["items"]
-    number_of = {name: number for number, name in enumerate(names)}
+    catalogue = json.loads((folder / FILE).read_text("utf-8"))["items"]
+    number_of = {name: number for number, name in enumerate(catalogue)}
 
-    def numbers(asked: Asked) -> list[int]:
-        history = asked.split() if isinstance(asked, str) else asked
-        return [number_of[name] for name in history if name in number_of]
+    def numbers(history: Asked) -> list[int]:
+        names = history.split() if isinstance(history, str) else history
+        return [number_of[name] for name in names if name in number_of]
 
     def scores(inputs: Sequence[Asked]) -> Floats:
         hidden = settings["hidden"]
         room = settings["most"] if hidden is None else max(1, settings["most"] - 1)
-        rows = [numbers(asked)[-room:] + ([] if hidden is None else [hidden]) for asked in inputs]
+        rows = [numbers(history)[-room:] + ([] if hidden is None else [hidden]) for history in inputs]
         arrays: dict[str, NDArray[Any]] = dict(zip(INPUTS, _padded(rows), strict=True))
         wanted = [one.name for one in graph.get_inputs()]
         scores_BV: Floats = graph.run(None, {name: arrays[name] for name in wanted})[0]

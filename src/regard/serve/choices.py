@@ -15,7 +15,7 @@ def searchable(choices: Sequence[Sequence[str]]) -> list[tuple[str, Choice]]:
     ]
 
 
-def found(choices: Sequence[tuple[str, Choice]], text: str) -> list[Choice]:
+def matches(choices: Sequence[tuple[str, Choice]], text: str) -> list[Choice]:
     """Those that contain every word of a text, in their order; first those that begin with it."""
     words = text.casefold().split()
 

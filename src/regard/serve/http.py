@@ -16,7 +16,7 @@ from regard.errors import did_you_mean
 from regard.files.row import Asked
 from regard.serve import requests, schema
 from regard.serve.asked import asked
-from regard.serve.choices import found
+from regard.serve.choices import matches
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose, n_characters
 from regard.serve.limits import Limits
@@ -196,7 +196,7 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
     async def items(find: Sought = "", model: Named = None) -> Response:
         """Items of a recommender's catalogue whose title or name contains a text, the most frequent first."""
         lane = engine.lane(model, None)
-        listed = [choice._asdict() for choice in found(lane.choices, find)]
+        listed = [choice._asdict() for choice in matches(lane.choices, find)]
         return JSONResponse({"model": lane.name, "items": listed})
 
     @app.get("/health", response_model=schema.State)

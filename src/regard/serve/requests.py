@@ -161,8 +161,8 @@ def _question(task: type[Task], limits: Limits, text: Any) -> type[QuestionAsk]:
     for name in task.request_settings:
         known = config.model_fields.get(name)
         kind: Any = known and Annotated[(known.annotation, *known.metadata, "as the library has it")]
-        said = known.description if known else f"{name} that the answer shall have, and explain"
-        fields[name] = (kind or text) | None, Field(None, description=said)
+        description = known.description if known else f"{name} that the answer shall have, and explain"
+        fields[name] = (kind or text) | None, Field(None, description=description)
     ask = create_model(f"{task.prediction.__name__}Ask", __base__=QuestionAsk, **fields)
     ask.takes = task.takes
     return ask
