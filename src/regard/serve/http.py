@@ -195,7 +195,7 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
     @app.get("/v1/items", response_model=schema.Choices)
     async def items(find: Sought = "", model: Named = None) -> Response:
         """Items of a recommender's catalogue whose title or name contains a text, the most frequent first."""
-        lane = engine.lane(model, None)
+        lane = engine.lane(model, *(task.kind for task in TASKS.values() if task.takes))
         listed = [choice._asdict() for choice in matches(lane.choices, find)]
         return JSONResponse({"model": lane.name, "items": listed})
 
