@@ -1,9 +1,12 @@
 """Encoded examples as named arrays, in memory or mapped from files: data may be larger than memory.
 
-KEY/index.json     the type and shape of every array, checksums of their blocks; format_version NAME.values
-one array of all examples, concatenated NAME.ends      the end of each example in it sizes          sizes by
-side, for bucketing batches places         the file and the line of each example held_out.jsonl rows held out
-for validation seal           the checksum of index.json
+KEY/index.json     the type and shape of every array, checksums of their blocks; format_version
+    NAME.values    one array of all examples, concatenated
+    NAME.ends      the end of each example in it
+    sizes          sizes by side, for bucketing batches
+    places         the file and the line of each example
+    held_out.jsonl rows held out for validation
+    seal           the checksum of index.json
 
 The first axis of an array may differ from example to example; its type and the rest of its shape may not. A
 folder is written atomically, and its name is a hash of all it depends on, so that any run may use it. Damage
