@@ -14,7 +14,7 @@ from regard.api.listen import Block, mono
 from regard.data.batching import sorted_batches
 from regard.data.layout import scored
 from regard.decode import in_order
-from regard.errors import DataError, RecipeError, RunError, quoted
+from regard.errors import DataError, RecipeError, RegardError, RunError, quoted
 from regard.explain.beams import BeamTree
 from regard.explain.explanation import Explanation
 from regard.explain.replay import explain
@@ -157,12 +157,25 @@ class Trained:
         steps = task.follow(self.model, task.collate([example]).to(self.device))
         return each_evaluating(self.model, steps)
 
+    @property
+    def listens(self) -> bool:
+        """Whether the model can hear sound while it comes in."""
+        try:
+            self.listener(16_000)
+        except RegardError:
+            return False
+        return True
+
+    def listener(self, rate: int, **decode: Any) -> Any:
+        """What hears one stream of sound of so many samples a second: `push` a block, `finish`."""
+        return self._with_settings(decode).listener(self.model, rate, self.device)
+
     def listen(self, chunks: Iterable[Block], *, rate: int = 16_000, **decode: Any) -> Iterator[Any]:
         """What is said in a sound while it comes in, in blocks of any size; the last one says that it is.
 
         A block is bytes of 16-bit little-endian samples, or a NumPy array: int16, or floats from −1 to 1.
         """
-        listener = self._with_settings(decode).listener(self.model, rate, self.device)
+        listener = self.listener(rate, **decode)
         for samples in mono(chunks):
             if (partial := listener.push(samples)) is not None:
                 yield partial

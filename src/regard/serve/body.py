@@ -56,6 +56,12 @@ class Body:
             self._more = message.get("more_body", False)
             yield message.get("body", b"")
 
+    async def receive(self) -> Scope:
+        """ASGI `receive` for an application that reads the body while it comes in."""
+        message = await self._receive()
+        self._more = self._more and bool(message.get("more_body", False))
+        return message
+
     def replay(self, body: bytes) -> Receive:
         """ASGI `receive` for the application: the whole body, then the client's messages."""
         is_sent = False

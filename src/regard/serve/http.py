@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
 
 from regard import __version__
 from regard.decode import DecodeConfig
@@ -20,6 +21,8 @@ from regard.serve.choices import matches
 from regard.serve.engine import Engine
 from regard.serve.job import Job, Purpose, n_characters
 from regard.serve.limits import Limits
+from regard.serve.listening import PATH as LISTEN
+from regard.serve.listening import Listening
 from regard.serve.model_queue import ModelQueue
 from regard.serve.relate import relations
 from regard.serve.request_error import RequestError, unavailable
@@ -70,6 +73,8 @@ def application(engine: Engine) -> FastAPI:
         telemetry=SILENT,
     )
     _add_answers(app, engine)
+    listening = Listening(engine)
+    app.router.routes += [Route(LISTEN, listening, methods=["POST"]), WebSocketRoute(LISTEN, listening)]
     _add_states(app, engine)
     for path, (kind, content) in page_files().items():
         app.add_api_route(path, _file(kind, content), include_in_schema=False)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from regard.files.row import Asked
 from regard.serve.limits import Limits
 
-Purpose = Literal["answer", "follow", "explain"]
+Purpose = Literal["answer", "follow", "explain", "listen"]
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 """Address of the client whose request is being handled."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
 
 from regard.errors import ServeError
 from regard.serve.limits import Limits
@@ -140,7 +141,9 @@ class Listener(Server):
             Config(
                 middleware,
                 http=Protocol,
-                ws="none",
+                ws=WSProtocol,
+                ws_max_size=middleware.limits.body_bytes,
+                ws_per_message_deflate=False,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

@@ -16,6 +16,8 @@ from regard.serve.body import Body, Receive, Scope, too_large
 from regard.serve.counts import Counts
 from regard.serve.job import CLIENT
 from regard.serve.limits import Limits
+from regard.serve.listening import PATH as LISTEN
+from regard.serve.listening import RAW, refuse_socket
 from regard.serve.request_error import RequestError, stopping
 
 Send = Callable[[Scope], Awaitable[None]]
@@ -47,9 +49,14 @@ class Middleware:
         self, app: App, access: AccessControl, limits: Limits, counts: Counts, routes: frozenset[str]
     ) -> None:
         self.app, self.access, self.limits, self.counts, self.routes = app, access, limits, counts, routes
+        self.sockets = frozenset({LISTEN})
+        """Routes that read what is sent while it comes in."""
         self._reading: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._open_socket(scope, receive, send)
+            return
         if scope["type"] != "http":
             return
         route = scope["path"] if scope["path"] in self.routes else "other"  # no label may be a client's text
@@ -69,6 +76,27 @@ class Middleware:
             self.counts.requests.labels(route, str(response.status)).inc()
             self.counts.seconds.labels(route).observe(time.monotonic() - began)
 
+    async def _open_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The same checks; what a route of sockets refuses later, it says itself."""
+        CLIENT.set((scope.get("client") or ("",))[0])
+        is_known, began = scope["path"] in self.sockets, time.monotonic()
+        route = scope["path"] if is_known else "other"
+        status = 101
+        try:
+            self.access.check("GET", scope["path"], Headers(scope["headers"]))
+            if not is_known:
+                raise RequestError(404, "not_found", "no such path for a WebSocket; /v1/listen hears sound")
+            await self.app(scope, receive, send)
+        except RequestError as refusal:
+            status = refusal.status
+            await refuse_socket(refusal, send)
+        except Exception as fault:  # its message may hold what a user said, so it is not logged
+            status = 500
+            LOG.error("error in a WebSocket of %s: %s", route, type(fault).__name__)
+        finally:
+            self.counts.requests.labels(route, str(status)).inc()
+            self.counts.seconds.labels(route).observe(time.monotonic() - began)
+
     async def _handle(self, scope: Scope, headers: Headers, body: Body, response: "_Response") -> None:
         is_listed = headers.origin in self.access.origins
         if is_listed:  # so that the page can read errors too
@@ -77,6 +105,10 @@ class Middleware:
         self.access.check(scope["method"], scope["path"], headers)
         if is_listed and scope["method"] == "OPTIONS":
             await response.send_all(204, b"", PREFLIGHT)
+            return
+        if scope["path"] in self.sockets and scope["method"] == "POST":
+            _check_sound(headers)
+            await self.app(scope, body.receive, response.send)
             return
         self._check_length(headers, body)
         if scope["method"] == "POST":
@@ -116,6 +148,15 @@ def _check_content_type(headers: Headers) -> None:
     encoding = headers.only(b"content-encoding").lower()
     if content_type != "application/json" or encoding not in ("", "identity"):
         raise RequestError(415, "not_json", "send plain JSON, with 'Content-Type: application/json'")
+
+
+def _check_sound(headers: Headers) -> None:
+    """Allow only raw samples, which no form of another page can send."""
+    content_type = headers.only(b"content-type").partition(";")[0].strip().lower()
+    encoding = headers.only(b"content-encoding").lower()
+    if content_type not in RAW or encoding not in ("", "identity"):
+        message = "send raw 16-bit samples, with 'Content-Type: audio/l16'; files go to /v1/transcribe"
+        raise RequestError(415, "not_sound", message)
 
 
 class _Response:

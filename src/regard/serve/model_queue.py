@@ -34,6 +34,8 @@ class ModelQueue:
         self.waiting: dict[Job, None] = {}
         """Waiting jobs, the oldest first."""
         self.computing: list[Job] = []
+        self.listeners: set[int] = set()
+        """Open streams of sound, of which the worker keeps a state."""
         self.round = 0
         """The round of the text whose turn it was last."""
         self.is_stopping = False
@@ -103,6 +105,12 @@ class ModelQueue:
         self.counts.dropped.labels(self.name).inc()
         if job in self.computing and job.purpose == "follow" and self.worker is not None:
             self.worker.cancel_stream()
+
+    def forget(self, stream: int) -> None:
+        """End a stream of sound, also in the worker."""
+        self.listeners.discard(stream)
+        if self.worker is not None:
+            self.worker.forget_stream(stream)
 
     async def first_start(self) -> None:
         """Load the model; RunError if it cannot be loaded."""

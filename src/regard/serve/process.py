@@ -70,6 +70,11 @@ class WorkerProcess:
         if not self._in.is_closing():
             self._in.write(pack({"kind": "stop"}))
 
+    def forget_stream(self, stream: int) -> None:
+        """Drop the state of a stream of sound, which is over."""
+        if not self._in.is_closing():
+            self._in.write(pack({"kind": "forget", "stream": stream}))
+
     async def end(self) -> None:
         await _end(self.process)
 

@@ -9,13 +9,15 @@ import os
 import select
 import sys
 import traceback
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import regard
-from regard.errors import RegardError
+from regard.errors import RegardError, RunError
 from regard.files.row import Asked
+from regard.files.sound import pcm
 from regard.serve.framing import Message, pack, read
 from regard.text.sanitize import finite
 
@@ -26,11 +28,16 @@ Answered = Callable[[int, Message], None]
 class Worker:
     def __init__(self, trained: "regard.Trained", source: int, sink: int) -> None:
         self.trained, self.source, self.sink = trained, source, sink
+        self.streams: dict[int, Any] = {}
+        """What hears each open stream of sound."""
 
     def run(self) -> None:
         self.send({"ready": self.about()})
         while (ask := read(self.source)) is not None:
             if ask["kind"] == "stop":  # of a stream that ended by itself meanwhile
+                continue
+            if ask["kind"] == "forget":
+                self.streams.pop(ask["stream"], None)
                 continue
             self.reply(ask, range(len(ask["texts"])))
             self.send({"done": True})
@@ -60,6 +67,7 @@ class Worker:
             "heads": heads,
             "pairing": config.pairing,
             "stream": _stream(trained),
+            "listens": trained.listens,
             "vocabulary": 0 if trained.task.shares_length else widest,
             "choices": trained.task.choices(),
         }
@@ -97,6 +105,9 @@ class Worker:
         (text,) = texts
         if ask["kind"] == "follow":
             self.follow(text, decode, answered)
+        elif ask["kind"] == "listen":
+            assert isinstance(text, dict)
+            answered(0, self.hear(text))
         else:
             (prediction,) = self.trained.predict([text], **decode)
             attention = self.trained.explain(text, prediction).to_json(packed=ask["packed"])
@@ -112,6 +123,22 @@ class Worker:
                 answered(0, found.value.to_json())
                 return
         parts.close()
+
+    def hear(self, block: Message) -> Message:
+        """What is known of a stream of sound after its next block; nothing where that fills no chunk."""
+        stream: int = block["stream"]
+        if block["number"] == 0:
+            self.streams[stream] = self.trained.listener(block["rate"])
+        elif stream not in self.streams:
+            raise RunError("the model was started again meanwhile, and has lost the stream; begin again")
+        listener = self.streams[stream]
+        samples, _ = pcm(b64decode(block["sound"]))
+        partial = listener.push(samples)
+        if block["is_last"]:
+            del self.streams[stream]
+            partial = listener.finish(partial)
+        found: Message = {} if partial is None else partial.model_dump(mode="json")
+        return found
 
     def is_called_off(self) -> bool:
         """While it works the parent sends nothing else than that it may stop; or it is gone."""

@@ -73,12 +73,17 @@ class Listener:
         self._keep(self.resampler.push(samples))
         return self._partial() if self._hear(is_last=False) else None
 
-    def finish(self) -> Partial:
-        """The rest of the transcript: the stream has ended."""
+    def finish(self, before: Partial | None = None) -> Partial:
+        """The rest of the transcript, after what the last block made known: the stream has ended."""
         self._keep(self.resampler.finish())
         self._hear(is_last=True)
         self.has_ended = True
-        return self._partial()
+        last = self._partial()
+        if before is None:
+            return last
+        return last.model_copy(
+            update={"text": before.text + last.text, "words": (*before.words, *last.words)}
+        )
 
     @property
     def seconds(self) -> float:
