@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,3 +125,44 @@ def test_knowing_one_is_noticed(line: str) -> None:
 
 def test_speaking_of_one_is_not_knowing_it() -> None:
     assert not list(concrete('"""classify"""\ntext = {"text": 1}\nif purpose == "answer": ...'))
+
+
+TABLES = {
+    "tasks/__init__.py": "TASKS, which recipes, commands, routes and the reference are made from",
+    "serve/web/answers.js": "ANSWERS, how the page shows an answer",
+    "serve/web/ask.js": "the types of these answers",
+    "serve/web/page.js": "which of them have a second input",
+    "explain/web/strings.json": "Chinese names; without one the page has the English name",
+}
+"""Files that name three tasks or more, and why; not those of other tools' formats, in interop."""
+
+
+def _named(text: str) -> set[str]:
+    return {kind for kind in TASKS if re.search(rf"""["']{kind}["']|\b{kind}:""", text)}
+
+
+def _named_in_python(source: str) -> set[str]:
+    classes = {name: task.kind for task in TASKS.values() for name in (task.__name__, task.settings.__name__)}
+    tree = ast.parse(source)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & classes.keys()
+    return {classes[name] for name in names} | (_strings(tree) & (TASKS.keys() - ALSO_WORDS - {"tag"}))
+
+
+def _strings(tree: ast.AST) -> set[str]:
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose)
+    return {node.value for node in constants if isinstance(node.value, str)}
+
+
+def test_the_tables_a_task_is_entered_in() -> None:
+    """Each is in docs/architecture.md, and there is no other."""
+    tables = set()
+    for path in SOURCE.rglob("*.*"):
+        if path.suffix not in (".py", ".js", ".json", ".html") or path.is_relative_to(SOURCE / "interop"):
+            continue
+        names = (_named_in_python if path.suffix == ".py" else _named)(path.read_text("utf-8"))
+        if len(names) >= 3:
+            tables.add(str(path.relative_to(SOURCE)))
+    assert tables == set(TABLES)
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text("utf-8")
+    assert all(table in page for table in TABLES)

@@ -17,14 +17,12 @@ from torch import nn
 
 from regard.attention import Learned
 from regard.errors import DataError
-from regard.fields import FIELDS
 from regard.fields.axis import Axis
 from regard.fields.field import Arrays, Coded, Field, FieldSettings, Occlusion, Suggestion, Width
 from regard.layers.block import BlockConfig
 from regard.layers.inputs import Encoded, Inputs
 from regard.layers.stack import Stack
 from regard.linear import Linear
-from regard.models.encoders import ENCODERS
 from regard.models.encoders.encoder import EncoderSettings
 
 
@@ -170,7 +168,3 @@ class ToyPatches(nn.Module):
         n_rows, n = patches_BTP.shape[:2]
         states_BTD = self.stack(self.project(patches_BTP) + self.place(torch.arange(n)[None]))[0]
         return Encoded(states_BTD, torch.full((n_rows,), n))
-
-
-FIELDS["toy"] = ToyImage
-ENCODERS["patches"] = ToyPatchesConfig

@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ SMALL = ("train.max_steps=60", "train.batch_tokens=1024", "train.lr=3e-3", "trai
 
 
 @pytest.fixture(autouse=True)
-def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The toy field and its encoder stand in the tables for the time of a test, in every process."""
     from toy.image import ToyImage, ToyPatchesConfig
 
@@ -33,9 +33,6 @@ def _toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     source = Path(regard.__file__).parents[1]
     monkeypatch.setenv("PYTHONPATH", f"{tests / 'toy' / 'site'}:{tests}:{source}")
     monkeypatch.chdir(tmp_path)
-    yield
-    FIELDS.pop("toy", None)
-    ENCODERS.pop("patches", None)
 
 
 def call(*arguments: object) -> Any:

@@ -85,12 +85,12 @@ def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    return sections(plan, "classify")
+    return sections(plan)
 
 
-def sections(plan: Plan, kind: str, *others: Setting) -> Mapping[str, list[Setting]]:
-    """Those of tasks that label an input, with others beside them."""
-    task = [Setting("kind", kind, plan.guess.reason), *others]
+def sections(plan: Plan, *others: Setting) -> Mapping[str, list[Setting]]:
+    """The sections of a task that labels an input; `others` are more settings of the task."""
+    task = [Setting("kind", plan.guess.task, plan.guess.reason), *others]
     model = [Setting("kind", "classifier"), Setting("pooling", "attention"), Setting("dropout", 0.3)]
     if plan.guess.kinds:
         (read,) = {FIELDS[one].reads for one in plan.guess.kinds.values()}

@@ -45,7 +45,7 @@ def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
 
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
-    return sections(plan, "classify_pair")
+    return sections(plan)
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:

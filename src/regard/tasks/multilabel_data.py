@@ -43,9 +43,7 @@ def _why(cells: Sequence[Any]) -> str:
 
 def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
     settings, _, reasons = Labels.suggest([row.cells["label"] for row in plan.guess.sample])
-    return sections(
-        plan, "multilabel", *(Setting(name, value, reasons[name]) for name, value in settings.items())
-    )
+    return sections(plan, *(Setting(name, value, reasons[name]) for name, value in settings.items()))
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:
