@@ -44,7 +44,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def ask(*texts: str) -> Message:
-    return {"kind": "answer", "texts": list(texts), "decode": {}, "packed": False}
+    return {"kind": "answer", "texts": list(texts), "decode": {}, "packed": False, "uploads": []}
 
 
 def test_what_fails_in_a_batch_is_asked_again_without_what_was_answered(

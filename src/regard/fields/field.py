@@ -90,6 +90,8 @@ class Field(Protocol):
     """What the page asks for it with: the name of a file in serve/web/fields."""
     example: ClassVar[str] = "@input.json"
     """What a command line may hold for it; empty for a text."""
+    is_file: ClassVar[bool] = False
+    """Whether a value in a request is a file, in base64 or uploaded."""
     spread: ClassVar[bool] = False
     """Whether a table without a column for it has it in all columns that no other role takes."""
     accepts: ClassVar[str] = ""

@@ -22,6 +22,7 @@ class Media(Field):
     """Subclassed explicitly by fields of pictures, sounds and films."""
 
     widget: ClassVar[str] = "file"
+    is_file: ClassVar[bool] = True
     most_bytes: ClassVar[int] = 100_000_000
     """Of one file."""
 

@@ -81,12 +81,14 @@ class Engine:
         decode: dict[str, Any],
         *,
         packed: bool = False,
+        uploads: tuple[str, ...] = (),
     ) -> list[Job]:
         search = lane.search(decode)
         explains = kind == "explain"
         if explains and not lane.about["heads"]:
             message = f"the model {lane.name!r} has no attention to show; leave it out"
             raise RequestError(422, "no_attention", message)
+        units = sum(one["units"] for one in lane.about["inputs"] if one["name"] in uploads)
         return [
             Job(
                 text,
@@ -94,7 +96,9 @@ class Engine:
                 decode,
                 _width(search),
                 packed,
-                attention_bytes(lane.about, search, text, packed=packed) if explains else 0,
+                uploads,
+                units,
+                attention_bytes(lane.about, search, text, packed=packed, units=units) if explains else 0,
                 number=number,
             )
             for number, text in enumerate(texts, 1)
@@ -158,8 +162,16 @@ def _width(decode: dict[str, Any]) -> int:
     return width
 
 
-def attention_bytes(about: dict[str, Any], search: dict[str, Any], text: Asked, *, packed: bool) -> int:
-    """An upper bound: a character is a piece at most as a rule, and no side has more than max_length."""
+def attention_bytes(
+    about: dict[str, Any], search: dict[str, Any], text: Asked, *, packed: bool, units: int = 0
+) -> int:
+    """An upper bound: a character is a piece at most as a rule, and no side has more than max_length.
+
+    Files become so many units; all pictures of a model have as many cells of attention as its probe.
+    """
+    if units:
+        n_cells = max(about["cells"], about["heads"] * min(units, about["max_length"] + 2) ** 2)
+        return int(n_cells * (SEEN_BYTES + (PACKED_BYTES if packed else PLAIN_BYTES)))
     side: int = about["max_length"] + 2
     source = min(_most_pieces(about, text), side)
     written = source if about["decode"] is None else min(_most_written(about, search, source), side)

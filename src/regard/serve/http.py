@@ -15,7 +15,7 @@ from regard import __version__
 from regard.decode import DecodeConfig
 from regard.errors import did_you_mean
 from regard.files.row import Asked
-from regard.serve import requests, schema
+from regard.serve import requests, schema, uploads
 from regard.serve.asked import asked
 from regard.serve.choices import matches
 from regard.serve.engine import Engine
@@ -39,6 +39,19 @@ FINDERS = tuple(task.kind for task in TASKS.values() if task.finds_entities)
 SHOWN = ("task", "description", "max_length", "heads", "decode")
 BRANCHES = ("constrained-str", "list[")
 """What pydantic calls the ways a text may be given."""
+AS_FORM: dict[str, Any] = {
+    "requestBody": {
+        "content": {
+            uploads.FORM: {
+                "schema": {
+                    "type": "object",
+                    "description": "inputs by their names, as texts or files; and model, attention, packed",
+                    "additionalProperties": {"type": "string", "format": "binary"},
+                }
+            }
+        }
+    }
+}
 STREAMED: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": schema.Failure, "description": said}
@@ -49,7 +62,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
         404: "no such model",
         408: "the body came too slowly",
         413: "the body is too large",
-        415: "not application/json",
+        415: "neither application/json nor, where files are taken, multipart/form-data",
         422: "not what can be asked",
         429: "too many are waiting",
         503: "stopping, or the model is not there",
@@ -110,6 +123,7 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
     async def explain(ask: requests.ExplainedAsk, request: Request) -> Response:
         """An answer, and everything that was attended to while it was made."""
         lane = engine.lane(ask.model)
+        _refuse_without_text(lane)
         texts = asked(ask.given(), TASKS[lane.about["task"]].asks())
         jobs = engine.jobs(lane, texts, "explain", ask.settings, packed=ask.packed)
         return await answered(request, lane, jobs, lambda answers: {"answer": answers[0]})
@@ -119,28 +133,41 @@ def _add_answers(app: FastAPI, engine: Engine) -> None:
     async def ask_any(ask: requests.AnyAsk, request: Request) -> Response:
         """Answers of a model of any task to inputs of any kind, by their names."""
         lane, inputs = engine.lane(ask.model), ask.given()
-        _refuse_beyond(engine.limits, inputs)
+        files = lane.uploads(ask.files)
+        _refuse_beyond(engine.limits, inputs, files)
         purpose: Purpose = "explain" if ask.attention else "answer"
-        return await answered(request, lane, engine.jobs(lane, inputs, purpose, dict(ask.decode)))
+        jobs = engine.jobs(lane, inputs, purpose, dict(ask.decode), packed=ask.packed, uploads=files)
+        return await answered(request, lane, jobs)
 
-    app.post("/v1/ask", response_model=schema.AnyAnswers)(ask_any)
+    app.post(uploads.PATH, response_model=schema.AnyAnswers, openapi_extra=AS_FORM)(ask_any)
 
 
-def _refuse_beyond(limits: Limits, inputs: list[dict[str, Any]]) -> None:
+def _refuse_beyond(limits: Limits, inputs: list[dict[str, Any]], files: tuple[str, ...]) -> None:
     """More inputs than one request may have, or a larger one."""
     if not 1 <= len(inputs) <= limits.texts:
         raise RequestError(422, "too_many", f"inputs: give 1 to {limits.texts} in one request")
     for number, given in enumerate(inputs, 1):
-        if n_characters(given) > limits.characters:
+        if n_characters(given, files) > limits.characters:
             message = f"input {number}: more than {limits.characters} characters; send less"
             raise RequestError(422, "too_long", message)
+    uploads.refuse_beyond(inputs, files, limits)
+
+
+def _refuse_without_text(lane: ModelQueue) -> None:
+    """A model that reads files, on a route for texts."""
+    names = [one["name"] for one in lane.about["inputs"] if one["file"]]
+    if names:
+        message = f"the model {lane.name!r} reads files ({', '.join(names)}); ask it at {uploads.PATH}"
+        raise RequestError(422, "reads_files", message)
 
 
 def _route(
     task: type[Task], engine: Engine, answered: Callable[..., Awaitable[Response]]
 ) -> Callable[..., Any]:
     async def plain(ask: requests.PlainAsk, request: Request) -> Response:
-        lane, texts = engine.lane(ask.model, task.kind), asked(ask.given(), task.asks())
+        lane = engine.lane(ask.model, task.kind)
+        _refuse_without_text(lane)
+        texts = asked(ask.given(), task.asks())
         purpose: Purpose = "explain" if ask.attention else "answer"
         return await answered(request, lane, engine.jobs(lane, texts, purpose, ask.settings))
 
@@ -192,6 +219,7 @@ def _add_states(app: FastAPI, engine: Engine) -> None:
                 "name": lane.name,
                 "ready": lane.is_ready,
                 **{name: lane.about[name] for name in SHOWN},
+                "inputs": [schema.Input(**one).model_dump() for one in lane.about["inputs"]],
             }
             for lane in engine.lanes.values()
         ]

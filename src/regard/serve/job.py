@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,6 +24,10 @@ class Job:
     width: int = 1
     """Hypotheses kept while searching."""
     packed: bool = False
+    uploads: tuple[str, ...] = ()
+    """Inputs that are files, in base64."""
+    units: int = 0
+    """What its files become at most; texts are counted by their characters."""
     n_bytes: int = 0
     """Of its attention, estimated."""
     answer: "asyncio.Future[dict[str, Any]]" = field(
@@ -44,12 +48,12 @@ class Job:
 
     def __post_init__(self) -> None:
         self.answer.add_done_callback(lambda _: self.parts.put_nowait(None))
-        self.batch_key = f"{self.packed} {json.dumps(self.decode, sort_keys=True)}"
+        self.batch_key = f"{self.packed} {self.uploads} {json.dumps(self.decode, sort_keys=True)}"
         """Texts with the same may be computed together."""
 
     @property
     def n_characters(self) -> int:
-        return n_characters(self.text)
+        return self.units + n_characters(self.text, self.uploads)
 
     @property
     def turn(self) -> tuple[int, int, float]:
@@ -69,9 +73,13 @@ class Job:
         return self.batch_key == other.batch_key and not (self.is_alone or other.is_alone)
 
 
-def n_characters(asked: Asked) -> int:
-    """What is asked, as it was sent: texts by their characters, anything else as JSON."""
-    values = asked.values() if isinstance(asked, dict) else [asked]
+def n_characters(asked: Asked, uploads: Collection[str] = ()) -> int:
+    """What is asked, as it was sent: texts by their characters, anything else as JSON, but no files."""
+    values = (
+        [value for name, value in asked.items() if name not in uploads]
+        if isinstance(asked, dict)
+        else [asked]
+    )
     return sum(len(value if isinstance(value, str) else json.dumps(value)) for value in values)
 
 

@@ -50,7 +50,7 @@ class Stream:
         self.engine, self.rate = engine, _rate(settings.get("rate", "16000"))
         self.lane: ModelQueue = engine.lane(settings.get("model"), *LISTENING)
         if not self.lane.about["listens"]:
-            message = f"the model {self.lane.name!r} hears whole recordings alone; ask it at /v1/transcribe"
+            message = f"the model {self.lane.name!r} hears whole recordings alone; ask it at /v1/ask"
             raise RequestError(422, "other_task", message)
         self.name, self.n_heard, self.seconds, self.half = next(self.numbers), 0, 0.0, b""
 

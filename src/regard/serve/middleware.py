@@ -1,7 +1,8 @@
 """ASGI middleware: checks every request before the routes, and adds the headers of every response.
 
-A body must be JSON, which no form of another page can send, and is read here up to its limit, so that the
-application never waits for a slow client. Every failure becomes an error in JSON.
+A body must be JSON, or a form where files are taken, and is read here up to its limit, so that the
+application never waits for a slow client. Pages of other origins can send neither. Every failure becomes an
+error in JSON.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from regard.serve import uploads
 from regard.serve.access import AccessControl, Headers
 from regard.serve.body import Body, Receive, Scope, too_large
 from regard.serve.counts import Counts
@@ -110,17 +112,23 @@ class Middleware:
             _check_sound(headers)
             await self.app(scope, body.receive, response.send)
             return
-        self._check_length(headers, body)
-        if scope["method"] == "POST":
-            _check_content_type(headers)
-        await self.app(scope, body.replay(await self._read(body)), response.send)
+        takes_files = scope["path"] == uploads.PATH
+        limit = uploads.body_bytes(self.limits) if takes_files else self.limits.body_bytes
+        _check_length(headers, body, limit)
+        kind = _content_type(headers, files=takes_files) if scope["method"] == "POST" else ""
+        content = await self._read(body, limit)
+        if kind == uploads.FORM:
+            sent = headers.only(b"content-type")
+            content = await asyncio.to_thread(uploads.from_form, content, sent, self.limits)
+            scope = {**scope, "headers": _as_json(scope["headers"], len(content))}
+        await self.app(scope, body.replay(content), response.send)
 
-    async def _read(self, body: Body) -> bytes:
+    async def _read(self, body: Body, limit: int) -> bytes:
         reader = asyncio.current_task()
         assert reader is not None
         self._reading.add(reader)
         try:
-            return await body.read(self.limits.body_bytes, self.limits.body_seconds)
+            return await body.read(limit, self.limits.body_seconds)
         finally:
             self._reading.discard(reader)
 
@@ -129,25 +137,35 @@ class Middleware:
         for reader in self._reading:
             reader.cancel()
 
-    def _check_length(self, headers: Headers, body: Body) -> None:
-        """Refuse two lengths, which could smuggle a request past a proxy, and one beyond the limit."""
-        if b"content-length" in headers and b"transfer-encoding" in headers:
-            message = "Content-Length and Transfer-Encoding exclude each other; send one"
-            raise RequestError(400, "two_lengths", message)
-        announced = headers.only(b"content-length") or "0"
-        if not (announced.isascii() and announced.isdigit() and len(announced) <= MAX_DIGITS):
-            raise RequestError(400, "bad_length", "Content-Length is not a number of bytes; send one")
-        if int(announced) > self.limits.body_bytes:
-            body.expect(int(announced))
-            raise too_large(self.limits.body_bytes)
+
+def _check_length(headers: Headers, body: Body, limit: int) -> None:
+    """Refuse two lengths, which could smuggle a request past a proxy, and one beyond the limit."""
+    if b"content-length" in headers and b"transfer-encoding" in headers:
+        message = "Content-Length and Transfer-Encoding exclude each other; send one"
+        raise RequestError(400, "two_lengths", message)
+    announced = headers.only(b"content-length") or "0"
+    if not (announced.isascii() and announced.isdigit() and len(announced) <= MAX_DIGITS):
+        raise RequestError(400, "bad_length", "Content-Length is not a number of bytes; send one")
+    if int(announced) > limit:
+        body.expect(int(announced))
+        raise too_large(limit)
 
 
-def _check_content_type(headers: Headers) -> None:
-    """Allow only uncompressed JSON: no forms of other pages, and nothing that grows when unpacked."""
+def _content_type(headers: Headers, *, files: bool) -> str:
+    """Allow only uncompressed JSON, and forms where there may be files: nothing that grows when unpacked."""
     content_type = headers.only(b"content-type").partition(";")[0].strip().lower()
     encoding = headers.only(b"content-encoding").lower()
-    if content_type != "application/json" or encoding not in ("", "identity"):
-        raise RequestError(415, "not_json", "send plain JSON, with 'Content-Type: application/json'")
+    allowed = ("application/json", uploads.FORM) if files else ("application/json",)
+    if content_type not in allowed or encoding not in ("", "identity"):
+        form = f", or a form with files ({uploads.FORM})" if files else ""
+        raise RequestError(415, "not_json", f"send plain JSON, with 'Content-Type: application/json'{form}")
+    return content_type
+
+
+def _as_json(headers: Pairs, length: int) -> Pairs:
+    """The headers of a form, as those of the JSON that it has become."""
+    others = [pair for pair in headers if pair[0] not in (b"content-type", b"content-length")]
+    return [*others, (b"content-type", b"application/json"), (b"content-length", str(length).encode())]
 
 
 def _check_sound(headers: Headers) -> None:
@@ -155,7 +173,7 @@ def _check_sound(headers: Headers) -> None:
     content_type = headers.only(b"content-type").partition(";")[0].strip().lower()
     encoding = headers.only(b"content-encoding").lower()
     if content_type not in RAW or encoding not in ("", "identity"):
-        message = "send raw 16-bit samples, with 'Content-Type: audio/l16'; files go to /v1/transcribe"
+        message = "send raw 16-bit samples, with 'Content-Type: audio/l16'; files go to /v1/ask"
         raise RequestError(415, "not_sound", message)
 
 

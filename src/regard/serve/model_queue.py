@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.errors import RunError
+from regard.errors import RunError, did_you_mean
 from regard.serve.choices import searchable
 from regard.serve.counts import Counts
 from regard.serve.job import Job, chosen
@@ -52,6 +52,14 @@ class ModelQueue:
         A job whose client has disconnected counts while it is being computed.
         """
         return [job for job in (*self.computing, *self.waiting) if not job.is_answered]
+
+    def uploads(self, files: Sequence[str]) -> tuple[str, ...]:
+        """The inputs that are files, by nature or as a request says; RequestError for unknown ones."""
+        inputs = {one["name"]: one["file"] for one in self.about["inputs"]}
+        for name in files:
+            if name not in inputs:
+                raise RequestError(422, "other_fields", f"{name}: unknown{did_you_mean(name, inputs)}")
+        return tuple(name for name, is_file in inputs.items() if is_file or name in files)
 
     def search(self, decode: dict[str, Any]) -> dict[str, Any]:
         """Decode settings of a request, completed by the model's own."""
@@ -187,6 +195,7 @@ class ModelQueue:
             "texts": [job.text for job in batch],
             "decode": batch[0].decode,
             "packed": batch[0].packed,
+            "uploads": batch[0].uploads,
         }
         try:
             await self.worker.compute(
@@ -210,7 +219,9 @@ class ModelQueue:
         elif "refused" in reply:
             message: str = reply["refused"]
             if message.startswith(FIRST_INPUT):
-                message = f"text {job.number}: {message.removeprefix(FIRST_INPUT)}"
+                message = (
+                    f"{'input' if job.uploads else 'text'} {job.number}: {message.removeprefix(FIRST_INPUT)}"
+                )
             job.answer.set_exception(RequestError(422, "cannot_be_done", message))
         else:
             message = f"internal server error ({reply['fault']}), which has been logged; please report it"

@@ -102,6 +102,12 @@ class AnyAsk(Ask):
 
     inputs: dict[str, JsonValue] | list[dict[str, JsonValue]]
     attention: bool = Field(False, description="answer with what was attended to, as /v1/explain does")
+    packed: bool = Field(False, description="weights in base64, as /v1/explain sends them")
+    files: list[Annotated[str, StringConstraints(max_length=200)]] = Field(
+        [],
+        max_length=16,
+        description="inputs that are whole files, in base64; pictures and recordings always are",
+    )
     decode: dict[str, JsonValue] = Field(default_factory=dict, description="how to search, if it searches")
 
     def given(self) -> list[dict[str, Any]]:  # type: ignore[override]

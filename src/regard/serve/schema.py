@@ -63,6 +63,13 @@ class AnyAnswers(BaseModel):
     answers: list[Any]
 
 
+class Input(BaseModel):
+    name: str
+    widget: str = Field(description="what a page asks for it with: text, json, image, file …")
+    accepts: str = Field(description="which files it may be, as HTML writes it (image/*)")
+    file: bool = Field(description="whether it is a file, in base64 or uploaded")
+
+
 class Model(BaseModel):
     name: str
     task: str
@@ -71,6 +78,7 @@ class Model(BaseModel):
     max_length: int = Field(description="pieces of a text that are read")
     heads: int = Field(description="attention heads that can be looked at")
     decode: dict[str, Any] | None = Field(description="how it searches unless told")
+    inputs: list[Input] = Field(description="what it is asked with")
 
 
 class Models(BaseModel):

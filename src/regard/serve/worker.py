@@ -10,12 +10,12 @@ import select
 import sys
 import traceback
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import regard
-from regard.errors import RegardError, RunError
+from regard.errors import DataError, RegardError, RunError
 from regard.files.row import Asked
 from regard.files.sound import pcm
 from regard.serve.framing import Message, pack, read
@@ -53,9 +53,11 @@ class Worker:
         probe = trained.task.probe()
         trained.predict(probe)
         try:
-            heads = sum(attention.n_heads for attention in trained.explain(probe).maps)
+            maps = trained.explain(probe).maps
         except RegardError:  # it has no attention
-            heads = 0
+            maps = ()
+        heads = sum(attention.n_heads for attention in maps)
+        cells = sum(attention.weights_HQK.size for attention in maps)
         config, widths = trained.task_config, trained.task.widths
         decode = getattr(config, "decode", None)
         widest = widths.n_outputs
@@ -70,6 +72,17 @@ class Worker:
             "listens": trained.listens,
             "vocabulary": 0 if trained.task.shares_length else widest,
             "choices": trained.task.choices(),
+            "cells": cells,
+            "inputs": [
+                {
+                    "name": name,
+                    "widget": field.widget,
+                    "accepts": field.accepts,
+                    "file": field.is_file,
+                    "units": field.cost(field.sample) if field.is_file else 0,
+                }
+                for name, field in trained.task.question.items()
+            ],
         }
 
     def reply(self, ask: Message, places: Sequence[int]) -> None:
@@ -98,6 +111,8 @@ class Worker:
 
     def answer(self, ask: Message, texts: list[Asked], answered: Answered) -> None:
         decode: dict[str, Any] = ask["decode"]
+        if uploads := ask["uploads"]:
+            texts = [received(text, uploads, self.trained.task.question) for text in texts]
         if ask["kind"] == "answer":
             for place, prediction in self.trained.as_completed(texts, **decode):
                 answered(place, prediction.to_json())
@@ -144,6 +159,23 @@ class Worker:
         """While it works the parent sends nothing else than that it may stop; or it is gone."""
         waiting, _, _ = select.select([self.source], [], [], 0)
         return bool(waiting)
+
+
+def received(asked: Mapping[str, Any], uploads: Sequence[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model is asked, with the bytes of files where they were sent in base64."""
+    return {
+        name: fields[name].receive(_decoded(value, name), name)
+        if name in uploads and name in fields
+        else value
+        for name, value in asked.items()
+    }
+
+
+def _decoded(file: str, name: str) -> bytes:
+    try:
+        return b64decode(file, validate=True)
+    except ValueError:
+        raise DataError(f"{name}: the file is not base64; encode its bytes, as base64 -w0 does") from None
 
 
 def _stream(trained: "regard.Trained") -> int:
