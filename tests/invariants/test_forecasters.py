@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention.tap import Trace, sites, tapped
 from regard.config import Config
 from regard.fields.axis import Axis
+from regard.layers.steps import scaled
 from regard.models import Widths
 from regard.models.encoders.series import PatchTSTConfig
 from regard.models.forecaster import ForecasterConfig
@@ -163,7 +164,7 @@ def test_contributions_add_up_to_the_forecast(name: str) -> None:
         added = (shares_BCYN.sum(-1) + bias)[..., None]
         assert torch.allclose(instance.restore(added)[..., 0], forecast_BCY, atol=1e-4)
         return
-    *_, added_BC1 = forecaster._parts(batch)
+    *_, added_BC1 = forecaster._parts(scaled(batch["steps"], forecaster.mean, forecaster.deviation))
     bias_Y = sum(part.bias for part in forecaster.maps).view(HORIZON, -1)[:, 0]
     assert torch.allclose(shares_BCYN.sum(-1) + bias_Y + added_BC1, forecast_BCY, atol=1e-4)
 
@@ -177,3 +178,13 @@ def test_a_saved_model_is_the_same(name: str) -> None:
     again.load_state_dict(forecaster.state_dict())
     assert torch.equal(again(batch), forecaster(batch))
     assert str(MODELS[name])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_restless_past_has_a_wide_band(name: str) -> None:
+    """The deviation of a window is a scale of its band, for linear models too."""
+    forecaster, batch = model(name), inputs()
+    centre_C = torch.tensor(widths().input["mean"])
+    calm = forecaster({"steps": centre_C + batch["steps"] - batch["steps"].mean(1, keepdim=True)})
+    wild = forecaster({"steps": centre_C + 10 * (batch["steps"] - batch["steps"].mean(1, keepdim=True))})
+    assert (wild[..., 1] - wild[..., 2]).abs().mean() > 5 * (calm[..., 1] - calm[..., 2]).abs().mean()

@@ -16,6 +16,7 @@ from regard.errors import CheckpointError, DataError, RecipeError
 from regard.files.measurements import Measured, Stretch
 from regard.files.read import read_rows
 from regard.files.row import Row
+from regard.layers.steps import EPS
 from regard.metrics.calibration import Calibration
 from regard.metrics.resample import differences, intervals
 from regard.models import DLinearConfig, ForecasterConfig, NLinearConfig, RNNForecasterConfig
@@ -261,7 +262,10 @@ def test_calibration_gives_every_quantile_its_share() -> None:
     fitted = task.calibrated(model, valid, torch.device("cpu"))
     batch = fitted.collate([*valid])
     with torch.no_grad():
-        unsorted = model(batch.inputs)[..., 1:] + torch.tensor(fitted.calibration.offsets)[:, None]
+        past = np.stack([one.arrays["steps"] for one in batch.examples]) / task.series.measured.deviation
+        deviation = torch.tensor(np.sqrt(past.var(1) + EPS), dtype=torch.float32)[..., None, None]
+        offsets = torch.tensor(fitted.calibration.offsets)[:, None]
+        unsorted = model(batch.inputs)[..., 1:] + offsets * deviation
     weights = torch.tensor([0.5 ** (2 * valid.age(i)) for i in range(len(valid))])
     below = (batch.target_BCY[..., None] <= unsorted).float().mean(2)
     below = (below * weights[:, None, None]).sum(0) / weights.sum()

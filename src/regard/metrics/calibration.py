@@ -1,6 +1,6 @@
 """What is added to the quantiles of a forecaster, measured on validation data: conformalised quantile
-regression (Romano et al. 2019), for each channel and quantile. Series drift, so recent forecasts count more
-(Barber et al. 2023).
+regression (Romano et al. 2019), for each channel and quantile, in deviations of each window's own past (Lei et
+al. 2018). Series drift, so recent forecasts count more (Barber et al. 2023).
 """
 
 import json
@@ -20,13 +20,15 @@ NAME = "calibration.json"
 @dataclass(frozen=True)
 class Calibration:
     offsets: tuple[tuple[float, ...], ...] = ()
-    """By channel, for each quantile, on the scale of the training data; none before it is calibrated."""
+    """By channel, for each quantile, in deviations of a window; none before it is calibrated."""
 
     @classmethod
     def of(
         cls, apart_BCYQ: NDArray[np.floating], levels: Sequence[float], weights_B: NDArray[np.floating]
     ) -> Self:
-        """From how far values lie above each quantile, NaN where that is unknown; windows have weights."""
+        """From how many deviations of their window values lie above each quantile, NaN where that is unknown;
+        windows have weights.
+        """
         by_channel = np.moveaxis(apart_BCYQ, (1, 3), (0, 1))
         return cls(
             tuple(

@@ -2,6 +2,9 @@
 
 NLinear takes the last value off before the map and adds it again after; DLinear maps the trend, which is a
 moving average, and what remains by themselves. They shame weak Transformers.
+
+A linear map gives every window a band of nearly one width. So a part of each quantile is the deviation of the
+window by itself: where the past is restless, the band is wide.
 """
 
 from typing import ClassVar, Literal
@@ -13,7 +16,7 @@ from torch.nn import functional as F
 
 from regard.fields.axis import Axis
 from regard.layers.inputs import Inputs
-from regard.layers.steps import last_known, scaled
+from regard.layers.steps import Instance, last_known, scaled
 from regard.linear import Linear
 from regard.models.forecaster import ahead
 from regard.models.settings import ModelSettings
@@ -68,7 +71,12 @@ class LinearForecaster(nn.Module):
         self.horizon, self.n_outputs = target["horizon"], 1 + target["quantiles"]
         n_out = self.horizon * self.n_outputs
         self.maps = nn.ModuleList(Linear(width["steps"], n_out) for _ in range(n_parts))
+        self.spread_YQ = nn.Parameter(torch.empty(self.horizon, self.n_outputs - 1))
         self.ahead = ahead(widths)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.spread_YQ)
 
     def parts(self, x_BCT: Tensor, last_BC1: Tensor) -> tuple[Tensor, ...]:
         """What each map reads, and last what is added to the forecast."""
@@ -76,25 +84,27 @@ class LinearForecaster(nn.Module):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """forecast_BCYJ: the mean, then the quantiles, on the scale of the training data."""
-        *parts, added_BC1 = self._parts(inputs)
+        x_BTC = scaled(inputs["steps"], self.mean, self.deviation)
+        *parts, added_BC1 = self._parts(x_BTC)
         forecast_BCO = torch.stack([part(x_BCT) for part, x_BCT in zip(self.maps, parts, strict=True)]).sum(0)
         forecast_BCYJ: Tensor = (forecast_BCO + added_BC1).view(
             *added_BC1.shape[:2], self.horizon, self.n_outputs
         )
+        deviation_BC11 = Instance.of(x_BTC).deviation_B1C.transpose(1, 2)[..., None]
+        forecast_BCYJ = forecast_BCYJ + F.pad(deviation_BC11 * self.spread_YQ, (1, 0))
         if self.ahead is None:
             return forecast_BCYJ
         added_BCYJ: Tensor = self.ahead(inputs["known"], self.horizon, self.n_channels)
         return forecast_BCYJ + added_BCYJ
 
-    def _parts(self, inputs: Inputs) -> tuple[Tensor, ...]:
-        x_BTC = scaled(inputs["steps"], self.mean, self.deviation)
+    def _parts(self, x_BTC: Tensor) -> tuple[Tensor, ...]:
         last_B1C = last_known(x_BTC)
         x_BTC = torch.where(x_BTC.isnan(), last_B1C, x_BTC)
         return self.parts(x_BTC.transpose(1, 2), last_B1C.transpose(1, 2))
 
     def contributions(self, inputs: Inputs) -> Tensor:
         """shares_BCYN: what each run of steps adds to the mean forecast."""
-        *parts, _ = self._parts(inputs)
+        *parts, _ = self._parts(scaled(inputs["steps"], self.mean, self.deviation))
         n_steps = parts[0].shape[-1]
         size = -(-n_steps // UNITS)
         weights = [part.get_parameter("weight") for part in self.maps]

@@ -35,6 +35,7 @@ from regard.fields.steps import bridge
 from regard.files.measurements import Measured, Stretch
 from regard.files.row import Row
 from regard.layers.inputs import Inputs
+from regard.layers.steps import Instance, scaled
 from regard.metrics.calibration import UNCALIBRATED, Calibration
 from regard.metrics.forecast import Floats, ForecastTally, error_sums
 from regard.metrics.metric import Metric
@@ -226,10 +227,19 @@ class Forecast(Task):
             batch = self.collate([valid[i] for i in every[begin : begin + WINDOWS_TOGETHER]]).to(device)
             with torch.no_grad():
                 quantiles_BCYQ = model(batch.inputs)[..., 1:]
-            apart.append((batch.target_BCY[..., None] - quantiles_BCYQ).float().cpu())
+            apart_BCYQ = (batch.target_BCY[..., None] - quantiles_BCYQ) / self._deviation(batch)
+            apart.append(apart_BCYQ.float().cpu())
         weights_B = 0.5 ** (np.array([valid.age(i) for i in every]) / HALF_LIFE)
         found = Calibration.of(torch.cat(apart).numpy(), self.config.quantiles, weights_B)
         return type(self)(self.config, self.series, found, shown=self.shown, channel=self.channel)
+
+    def _deviation(self, batch: WindowBatch) -> Tensor:
+        """deviation_BC11 of the past of each window, on the scale of the training data: what calibration is
+        measured in.
+        """
+        width = self.widths.input
+        steps_BTC = scaled(batch.inputs["steps"], width["mean"], width["deviation"])
+        return Instance.of(steps_BTC).deviation_B1C.transpose(1, 2)[..., None]
 
     def save(self, folder: Path) -> None:
         self.series.save(folder)
@@ -330,7 +340,7 @@ class Forecast(Task):
         point_BCY1, quantiles_BCYQ = forecast_BCYJ[..., :1], forecast_BCYJ[..., 1:]
         if self.calibration.offsets:
             offsets_CQ = forecast_BCYJ.new_tensor(self.calibration.offsets)
-            quantiles_BCYQ = quantiles_BCYQ + offsets_CQ[:, None]
+            quantiles_BCYQ = quantiles_BCYQ + offsets_CQ[:, None] * self._deviation(batch)
         together_BCYJ = torch.cat([point_BCY1, quantiles_BCYQ.sort(-1).values], -1)
         return together_BCYJ * batch.spread_BC1[..., None] + batch.level_BC1[..., None]
 
