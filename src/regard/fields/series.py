@@ -23,6 +23,7 @@ from regard.fields import clock as clocks
 from regard.fields.axis import Axis
 from regard.fields.clock import Calendar, Clock
 from regard.fields.field import Arrays, Coded, Field, FieldSettings, Occlusion, Suggestion, Width
+from regard.fields.sample_series import sample_table
 from regard.fields.season import season, seasonal_error
 from regard.fields.seen import Seen
 from regard.fields.steps import CONSTANT, Statistics, Value, bridge, interpolated, own_scale
@@ -31,6 +32,7 @@ from regard.files.content import File
 from regard.files.formats import file_cells
 from regard.files.measurements import Measured, Stretch, is_number, number_of, stretches, whole
 from regard.files.read import read_rows
+from regard.files.stamps import NUMBER
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]
@@ -114,9 +116,19 @@ class Series(Field):
         return Measured(config.time, config.id, config.values or self.channels, config.known_future)
 
     @property
-    def sample(self) -> list[list[float]]:
-        mean = self.measured.mean or (0.0,)
-        return [[value] * max(2, self.longest) for value in mean]
+    def sample(self) -> Any:
+        return self.sampled(max(2, self.longest))
+
+    def sampled(self, n_past: int, n_ahead: int = 0) -> Any:
+        """A series that does not change, and the rows of what is known ahead of time."""
+        config, mean = self.config, self.measured.mean or (0.0,)
+        named = [*(one for one in (config.time, config.id) if one is not None), *config.known_future]
+        if not named and self.clock.pace == "none" and all(map(str.isdecimal, self.channels)):
+            return [[value] * n_past for value in mean]
+        channels = dict(zip(self.channels, mean, strict=True))
+        return sample_table(
+            config.time, config.id, config.known_future, channels, self.clock, n_past, n_ahead
+        )
 
     @property
     def width(self) -> Width:
@@ -216,6 +228,11 @@ class Series(Field):
         known_TC = np.array(cell["known"], np.float32).reshape(len(values_TC), -1)
         times_T = None if cell["time"] is None else np.array(cell["time"], np.int64)
         channels = tuple(cell["channels"])
+        if self.channels and self.config.calendar and (times_T is None or cell["zone"] == NUMBER):
+            raise DataError(
+                f"{where}: has no dates, and fields.series.calendar ({', '.join(self.config.calendar)}) "
+                "needs them; give a table with a column of dates"
+            )
         if self.channels and channels != self.channels:
             values_TC, channels = self._in_order(values_TC, channels, where), self.channels
         return Value(

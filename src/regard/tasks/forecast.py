@@ -266,6 +266,9 @@ class Forecast(Task):
             raise RecipeError(f"channel={channel}: the model has no such channel{nearest}")
         return type(self)(self.config, self.series, self.calibration, shown=int(shown), channel=channel)
 
+    def probe(self) -> dict[str, Any]:
+        return {"series": self.series.sampled(self.look_back, self.horizon)}
+
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
         """Rows whose future is unknown."""
         return [
