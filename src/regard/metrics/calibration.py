@@ -1,6 +1,6 @@
 """What is added to the quantiles of a forecaster, measured on validation data: conformalised quantile
-regression (Romano et al. 2019), for each channel and quantile, in deviations of each window's own past (Lei et
-al. 2018). Series drift, so recent forecasts count more (Barber et al. 2023).
+regression (Romano et al. 2019), for each channel and quantile, in deviations of each window's own past (Lei
+et al. 2018). Series drift, so recent forecasts count more (Barber et al. 2023).
 """
 
 import json
