@@ -13,10 +13,10 @@ from regard.data.splits import Borders
 from regard.data.windows import Windows
 from regard.decode import in_order
 from regard.errors import CheckpointError, DataError, RecipeError
+from regard.fields.steps import LEAST
 from regard.files.measurements import Measured, Stretch
 from regard.files.read import read_rows
 from regard.files.row import Row
-from regard.layers.steps import EPS
 from regard.metrics.calibration import Calibration
 from regard.metrics.resample import differences, intervals
 from regard.models import DLinearConfig, ForecasterConfig, NLinearConfig, RNNForecasterConfig
@@ -263,7 +263,7 @@ def test_calibration_gives_every_quantile_its_share() -> None:
     batch = fitted.collate([*valid])
     with torch.no_grad():
         past = np.stack([one.arrays["steps"] for one in batch.examples]) / task.series.measured.deviation
-        deviation = torch.tensor(np.sqrt(past.var(1) + EPS), dtype=torch.float32)[..., None, None]
+        deviation = torch.tensor(np.sqrt(past.var(1) + LEAST), dtype=torch.float32)[..., None, None]
         offsets = torch.tensor(fitted.calibration.offsets)[:, None]
         unsorted = model(batch.inputs)[..., 1:] + offsets * deviation
     weights = torch.tensor([0.5 ** (2 * valid.age(i)) for i in range(len(valid))])

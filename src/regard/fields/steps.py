@@ -1,5 +1,6 @@
 """Steps of series as arrays: their scale, and straight lines over what is missing or left out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +11,10 @@ Floats = NDArray[Any]
 
 CONSTANT = 1e-12
 """Deviation, as a share of the largest value, below which a channel is constant."""
+LEAST = 1e-5
+"""The variance that a series has at least."""
+LEAST = 1e-5
+"""The variance that a series has at least."""
 
 
 class Value(NamedTuple):
@@ -67,13 +72,23 @@ class Moments:
 
 def own_scale(steps_BTC: Floats) -> tuple[Floats, Floats]:
     """level_BC and spread_BC of each series by itself; 0 and 1 where nothing is known or all is one value."""
+    level_BC, spread_BC = _level_and_spread(steps_BTC)
+    varies_BC = spread_BC > 1e-6 * np.maximum(np.abs(level_BC), 1e-30)
+    return level_BC.astype(np.float32), np.where(varies_BC, spread_BC, 1).astype(np.float32)
+
+
+def restlessness(steps_BTC: Floats, deviation_C: Sequence[float]) -> NDArray[np.float32]:
+    """spread_BC of each series by itself, in deviations of the training data; never quite 0."""
+    _, spread_BC = _level_and_spread(steps_BTC)
+    return np.sqrt((spread_BC / np.array(deviation_C)) ** 2 + LEAST).astype(np.float32)
+
+
+def _level_and_spread(steps_BTC: Floats) -> tuple[Floats, Floats]:
     known_BTC = np.isfinite(steps_BTC)
     n_BC = np.maximum(known_BTC.sum(1), 1)
     level_BC = np.where(known_BTC, steps_BTC, 0).sum(1) / n_BC
     apart_BTC = np.where(known_BTC, steps_BTC - level_BC[:, None], 0)
-    spread_BC = np.sqrt((apart_BTC**2).sum(1) / n_BC)
-    varies_BC = spread_BC > 1e-6 * np.maximum(np.abs(level_BC), 1e-30)
-    return level_BC.astype(np.float32), np.where(varies_BC, spread_BC, 1).astype(np.float32)
+    return level_BC, np.sqrt((apart_BTC**2).sum(1) / n_BC)
 
 
 def interpolated(steps_TC: Floats) -> NDArray[np.float32]:

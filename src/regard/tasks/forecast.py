@@ -31,11 +31,10 @@ from regard.fields.field import Coded
 from regard.fields.field import Field as AnyField
 from regard.fields.horizon import window_ahead
 from regard.fields.series import Series, SeriesSettings
-from regard.fields.steps import bridge
+from regard.fields.steps import bridge, restlessness
 from regard.files.measurements import Measured, Stretch
 from regard.files.row import Row
 from regard.layers.inputs import Inputs
-from regard.layers.steps import Instance, scaled
 from regard.metrics.calibration import UNCALIBRATED, Calibration
 from regard.metrics.forecast import Floats, ForecastTally, error_sums
 from regard.metrics.metric import Metric
@@ -234,12 +233,12 @@ class Forecast(Task):
         return type(self)(self.config, self.series, found, shown=self.shown, channel=self.channel)
 
     def _deviation(self, batch: WindowBatch) -> Tensor:
-        """deviation_BC11 of the past of each window, on the scale of the training data: what calibration is
+        """deviation_BC11 of the past of each window, in those of the training data: what calibration is
         measured in.
         """
-        width = self.widths.input
-        steps_BTC = scaled(batch.inputs["steps"], width["mean"], width["deviation"])
-        return Instance.of(steps_BTC).deviation_B1C.transpose(1, 2)[..., None]
+        steps_BTC = batch.inputs["steps"].cpu().numpy()
+        deviation_BC = restlessness(steps_BTC, self.widths.input["deviation"])
+        return torch.from_numpy(deviation_BC[..., None, None]).to(batch.target_BCY.device)
 
     def save(self, folder: Path) -> None:
         self.series.save(folder)
