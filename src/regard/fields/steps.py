@@ -13,8 +13,6 @@ CONSTANT = 1e-12
 """Deviation, as a share of the largest value, below which a channel is constant."""
 LEAST = 1e-5
 """The variance that a series has at least."""
-LEAST = 1e-5
-"""The variance that a series has at least."""
 
 
 class Value(NamedTuple):
@@ -80,7 +78,8 @@ def own_scale(steps_BTC: Floats) -> tuple[Floats, Floats]:
 def restlessness(steps_BTC: Floats, deviation_C: Sequence[float]) -> NDArray[np.float32]:
     """spread_BC of each series by itself, in deviations of the training data; never quite 0."""
     _, spread_BC = _level_and_spread(steps_BTC)
-    return np.sqrt((spread_BC / np.array(deviation_C)) ** 2 + LEAST).astype(np.float32)
+    variance_BC: Floats = (spread_BC / np.array(deviation_C)) ** 2 + LEAST
+    return np.asarray(np.sqrt(variance_BC), np.float32)
 
 
 def _level_and_spread(steps_BTC: Floats) -> tuple[Floats, Floats]:
