@@ -29,8 +29,5 @@ class Standing(BaseModel):
     """Difference of the model from the best baseline, and the ends of its interval."""
     p: float | None = None
     verdict: str = ""
-
-    @property
-    def is_beaten(self) -> bool:
-        """True if the model is significantly above every baseline."""
-        return self.verdict.startswith("above")
+    is_beaten: bool = False
+    """Whether the model is significantly better than every baseline."""

@@ -93,6 +93,7 @@ class Baselines:
         comparison: dict[str, Any] = {
             "best": best.name,
             "verdict": verdict(self.metric, best.name, score, to_beat, apart, advice(recipe, stopped_by)),
+            "is_beaten": self.metric.is_better(score, to_beat) and not by_chance(apart),
         }
         if apart is not None:
             comparison |= {"difference": (apart.value, *apart.interval), "p": apart.p}
@@ -103,12 +104,15 @@ def verdict(
     metric: Metric, name: str, score: float, to_beat: float, apart: Difference | None, advice: str
 ) -> str:
     """One sentence that compares a model's score with the best baseline's."""
-    by_chance = apart is not None and apart.p > BY_CHANCE
     p = "" if apart is None else f", p = {apart.p:.4f}"
     beside = f"the baseline {name} ({metric.name} {to_beat:.2f}; {score - to_beat:+.2f}{p})"
-    if by_chance or score == to_beat:
+    if by_chance(apart) or score == to_beat:
         return f"no better than {beside}: {advice}"
-    return f"above {beside}" if metric.is_better(score, to_beat) else f"below {beside}: {advice}"
+    return f"better than {beside}" if metric.is_better(score, to_beat) else f"worse than {beside}: {advice}"
+
+
+def by_chance(apart: Difference | None) -> bool:
+    return apart is not None and apart.p > BY_CHANCE
 
 
 def advice(recipe: Recipe, stopped_by: str) -> str:
