@@ -367,3 +367,76 @@ def test_a_preset_that_is_no_name_is_refused(kind: str) -> None:
     given = {"task": {"kind": "translate"}, "data": {"train": ["a", "b"]}}
     with pytest.raises(RecipeError, match=r"model\.preset: \['tiny'\] should be 'tiny'"):
         Recipe.parse(given | {"model": {"kind": kind, "preset": ["tiny"]}})
+
+
+LANGUAGE: dict[str, Any] = {
+    "task": {"kind": "language_model", "max_length": 100},
+    "data": {"train": ["a.txt"]},
+    "model": {"kind": "gpt", "position": "rotary"},
+}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes", "sentence"),
+    [
+        (LANGUAGE, {"kind": "window", "left": 101}, r"model\.reach: windows of 101 reach 101 positions back"),
+        (LANGUAGE, {"kind": "window", "left": 40, "dilation": 3}, "no text is longer than 100"),
+        (LANGUAGE, {"kind": "chunks", "size": 64}, "chunks of 64 reach 127 positions back"),
+        (
+            LANGUAGE,
+            {"kind": "window", "left": 9, "n_global": 101},
+            r"n_global \(101\): no text",
+        ),
+        (LANGUAGE, {"kind": "window", "left": 9, "n_global": -1}, r"model\.reach\.n_global: -1 should be"),
+        (LANGUAGE, {"kind": "chunks", "size": 0}, r"model\.reach\.size: 0 should be greater than"),
+        (LANGUAGE, {"kind": "chunks", "size": 2.5}, r"model\.reach\.size: 2\.5 should be a valid integer"),
+        (LANGUAGE, {"kind": "window", "dilation": 0}, r"model\.reach\.dilation: 0 should be greater than"),
+        (
+            LANGUAGE,
+            {"kind": "linear", "feature": "relu"},
+            r"reach\.feature: 'relu' should be 'elu' or",
+        ),
+        (LANGUAGE, {"kind": "windows"}, r"model\.reach\.kind: unknown 'windows'; did you mean window\?"),
+        (LANGUAGE, {"left": 3}, r"model\.reach\.kind: missing"),
+        (CLASSIFY, {"kind": "window"}, r"model\.encoder\.reach: unknown"),
+    ],
+)
+def test_a_reach_that_cannot_be_is_one_sentence(
+    recipe: dict[str, Any], changes: dict[str, Any], sentence: str
+) -> None:
+    where = "model.encoder.reach" if recipe is CLASSIFY else "model.reach"
+    with pytest.raises(RecipeError, match=sentence):
+        Recipe.parse(changed(recipe, where, changes))
+
+
+@pytest.mark.parametrize(
+    ("position", "kind", "sentence"),
+    [
+        (
+            "alibi",
+            "linear",
+            "position = 'alibi' does not go with linear attention: .* has no score",
+        ),
+        (
+            "relative",
+            "landmarks",
+            "position = 'relative' does not go with landmarks of 64: .* no",
+        ),
+        (
+            "learned",
+            "segments",
+            "position = 'learned' does not go with segments of 128: a memory of",
+        ),
+        ("sinusoidal", "segments", "needs positions that know distances: rotary, relative, alibi or none"),
+    ],
+)
+def test_positions_that_a_reach_cannot_have_are_said(position: str, kind: str, sentence: str) -> None:
+    recipe = changed(changed(LANGUAGE, "model.reach.kind", kind), "model.position", position)
+    with pytest.raises(RecipeError, match=sentence):
+        Recipe.parse(recipe)
+
+
+def test_linear_attention_drops_no_weights() -> None:
+    recipe = changed(changed(LANGUAGE, "model.reach.kind", "linear"), "model.attention_dropout", 0.1)
+    with pytest.raises(RecipeError, match=r"no weights to drop; set attention_dropout \(0\.1\) to 0"):
+        Recipe.parse(recipe)

@@ -132,6 +132,7 @@ class Recipe(Config):
                 "raise max_positions or lower task.max_length"
             )
         self._encoder_fits()
+        self._reach_fits(needed)
         self._layers_fit()
         self._can_copy()
         self._objective_fits()
@@ -158,6 +159,26 @@ class Recipe(Config):
             )
         if needs != {"tokens"} and getattr(self.model, "ngrams", None) is not None:
             raise ValueError("model.ngrams: only a text has n-grams; leave the table out")
+
+    def _reach_fits(self, longest: int) -> None:
+        """Refuse a reach that no text is longer than."""
+        model = self.model
+        name, stack = (
+            ("model.encoder", model.encoder) if isinstance(model, EncodingConfig) else ("model", model)
+        )
+        reach = getattr(stack, "reach", None)
+        if reach is None or getattr(stack, "reads", "tokens") != "tokens":
+            return
+        if reach.width is not None and reach.width > longest:
+            raise ValueError(
+                f"{name}.reach: {reach} reach {reach.width:,} positions back, but no text is longer than "
+                f"{longest:,} (task.max_length); make it smaller, raise that, or leave reach out"
+            )
+        if getattr(reach, "n_global", 0) > longest:
+            raise ValueError(
+                f"{name}.reach.n_global ({reach.n_global:,}): no text is longer than {longest:,} tokens "
+                "(task.max_length); make it smaller"
+            )
 
     def _layers_fit(self) -> None:
         """Refuse settings of layers that the model does not have."""

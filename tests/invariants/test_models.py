@@ -121,6 +121,16 @@ TRANSLATORS |= {
         ("lstm", "dot", "luong", "context", "add", 1),
     ]
 }
+TRANSLATORS |= {
+    "transformer-window": (transformer(position="rotary", reach={"kind": "window", "left": 1}), DIMS),
+    "transformer-chunks": (transformer(position="alibi", reach={"kind": "chunks", "size": 2}), DIMS),
+    "transformer-linear": (transformer(reach={"kind": "linear", "size": 2}), DIMS),
+    "transformer-landmarks": (transformer(reach={"kind": "landmarks", "size": 2, "n_chunks": 1}), DIMS),
+    "transformer-segments": (
+        transformer(position="none", reach={"kind": "segments", "size": 2}, norm="pre"),
+        DIMS,
+    ),
+}
 CLASSIFIERS: dict[str, tuple[Config, Widths]] = {
     f"classifier-{encoder}-{pooling}": (classifier(encoder, pooling), DIMS)
     for encoder in ("transformer", "rnn", "words", "bert")
@@ -132,6 +142,16 @@ CLASSIFIERS |= {
     for position in ("learned", "rotary", "relative", "alibi", "none")
 }
 CLASSIFIERS["classifier-rnn-one-way"] = (classifier("rnn", bidirectional=False, cell="gru"), DIMS)
+CLASSIFIERS |= {
+    f"classifier-{encoder}-{reach['kind']}": (classifier(encoder, reach=reach), DIMS)
+    for encoder in ("transformer", "bert")
+    for reach in (
+        {"kind": "window", "left": 1, "n_global": 1},
+        {"kind": "chunks", "size": 2, "right_chunks": 1},
+        {"kind": "linear"},
+        {"kind": "landmarks", "size": 2, "n_chunks": 1},
+    )
+}
 CLASSIFIERS |= {
     f"classifier-{encoder}-ngrams": (classifier(encoder, ngrams=NGRAMS), DIMS)
     for encoder in ("words", "bert")

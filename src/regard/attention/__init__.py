@@ -1,11 +1,12 @@
 """The heart: one function, `attend`, and the parts that vary around it. Imports torch and `linear` only."""
 
-from regard.attention.cache import Growing, Static
+from regard.attention.cache import Growing, Past, Static, Sums
 from regard.attention.core import attend
 from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask, causal, chunk, only_keys, padding, prefix, segments, window
 from regard.attention.multihead import Attention
 from regard.attention.position import ALiBi, Learned, RelativeBias, Rotary, Sinusoidal, TimeGaps, sinusoid
+from regard.attention.reach import Blocks, Linear, Reach
 from regard.attention.score import Additive, Dot, General, ScaledDot, Score
 from regard.attention.tap import Replace, Site, Tap, Trace, sites, tapped
 
@@ -14,11 +15,15 @@ __all__ = [
     "ALiBi",
     "Additive",
     "Attention",
+    "Blocks",
     "Dot",
     "General",
     "Growing",
     "Learned",
+    "Linear",
     "Mask",
+    "Past",
+    "Reach",
     "RelativeBias",
     "Replace",
     "Rotary",
@@ -27,6 +32,7 @@ __all__ = [
     "Sinusoidal",
     "Site",
     "Static",
+    "Sums",
     "Tap",
     "TimeGaps",
     "Trace",

@@ -65,7 +65,7 @@ def attend(
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask, bias: Bias | None) -> Tensor:
     (n_queries, d_key), (n_keys, d_value) = q.shape[2:], v.shape[2:]
-    if bias is None and has_few_keys(q, n_keys, masked=bool(mask.parts)):
+    if bias is None and not mask.by_head and has_few_keys(q, n_keys, masked=bool(mask.parts)):
         keep, live = _open_dead_rows(mask.dense(Rows(0, n_queries), n_queries, n_keys, q.device))
         out = attend_few_keys(q, k, v, scale, keep)
         return out if live is None else out * live

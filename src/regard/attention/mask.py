@@ -6,6 +6,7 @@ A mask is dense only when a kernel asks, and then only for the query rows it ask
 fewer queries than keys (a cache), the queries are the *last* positions of the keys.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -54,23 +55,78 @@ class Padding:
 
 @dataclass(frozen=True)
 class Window:
+    """Keys near the query: `left` before it and `right` after it, every `dilation`-th position.
+
+    The first `n_global` positions are seen by all and see all.
+    """
+
     left: int
     right: int
+    dilation: int = 1
+    n_global: int = 0
     by_query = True
 
     def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
-        return ((key_K >= query_Q1 - self.left) & (key_K <= query_Q1 + self.right))[None, None]
+        return self.sees(query_Q1, key_K)[None, None]
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        """Whether positions see each other, in any shapes that broadcast."""
+        near = (key >= query - self.left * self.dilation) & (key <= query + self.right * self.dilation)
+        if self.dilation > 1:
+            near = near & ((query - key) % self.dilation == 0)
+        return near | (key < self.n_global) | (query < self.n_global) if self.n_global else near
+
+    def lasts(self, query: Tensor, key: Tensor) -> Tensor:
+        """Whether this query or a later one sees the key."""
+        return (key >= query - self.left * self.dilation) | (key < self.n_global)
 
 
 @dataclass(frozen=True)
 class Chunk:
+    """The query's own chunk, `left_chunks` before it and `right_chunks` after it."""
+
     size: int
     left_chunks: int
+    right_chunks: int = 0
     by_query = True
 
     def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
-        behind_QK = query_Q1 // self.size - key_K // self.size
-        return ((behind_QK >= 0) & (behind_QK <= self.left_chunks))[None, None]
+        return self.sees(query_Q1, key_K)[None, None]
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        """Whether positions see each other, in any shapes that broadcast."""
+        behind = query // self.size - key // self.size
+        return (behind >= -self.right_chunks) & (behind <= self.left_chunks)
+
+    def lasts(self, query: Tensor, key: Tensor) -> Tensor:
+        """Whether this query or a later one sees the key."""
+        return query // self.size - key // self.size <= self.left_chunks
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A condition on positions that are not simply the places of queries and keys, as in a cache."""
+
+    sees: Callable[[Tensor, Tensor], Tensor]
+    query_BQ: Tensor
+    key_BK: Tensor
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        row_Q = query_Q1[:, 0] - (self.key_BK.shape[1] - self.query_BQ.shape[1])
+        return self.sees(self.query_BQ[:, row_Q, None], self.key_BK[:, None])[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A mask that is there already, of all heads (H = 1) or of each, such as that of blocks of a long text."""
+
+    keep_BHQK: Tensor
+    by_query = True
+
+    def keep(self, query_Q1: Tensor, key_K: Tensor) -> Tensor:
+        n_before = self.keep_BHQK.shape[3] - self.keep_BHQK.shape[2]
+        return self.keep_BHQK[:, :, query_Q1[:, 0] - n_before]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +165,25 @@ class Mask:
     @property
     def is_plain_causal(self) -> bool:
         return bool(self.parts) and all(isinstance(part, Causal) for part in self.parts)
+
+    @property
+    def by_head(self) -> bool:
+        return any(isinstance(part, Dense) and part.keep_BHQK.shape[1] > 1 for part in self.parts)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but padding and the future is hidden."""
+        return all(isinstance(part, Causal | Padding) for part in self.parts)
+
+    @property
+    def is_causal(self) -> bool:
+        return any(isinstance(part, Causal) for part in self.parts)
+
+    def keys(self, n_keys: int, device: torch.device) -> Tensor | None:
+        """keep_BK, the keys that are no padding; None if there is no padding."""
+        padded = Mask(tuple(part for part in self.parts if not part.by_query))
+        keep_B11K = padded.dense(Rows(0, n_keys), n_keys, n_keys, device)
+        return None if keep_B11K is None else keep_B11K[:, 0, 0]
 
     @property
     def by_query(self) -> bool:

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.attention.cache import Growing, Static
-from regard.attention.core import Bias, attend
+from regard.attention.cache import Growing, Past, Static
+from regard.attention.core import attend
 from regard.attention.cpu.unpadded import Unpadded
 from regard.attention.mask import FULL, Mask
-from regard.attention.position import ALiBi, RelativeBias, Rotary, TimeGaps
+from regard.attention.position import ALiBi, Distances, RelativeBias, Rotary, TimeGaps
+from regard.attention.reach import Call, Reach
 from regard.attention.score import ScaledDot, Score
 from regard.attention.tap import Site
 from regard.linear import Linear, concat_weights
@@ -38,6 +39,7 @@ class Attention(Site):
         rotary: Rotary | None = None,
         distance: RelativeBias | ALiBi | TimeGaps | None = None,
         dropout: float = 0.0,
+        reach: Reach | None = None,
     ) -> None:
         super().__init__()
         d_memory = d_query if d_memory is None else d_memory
@@ -54,6 +56,11 @@ class Attention(Site):
         self.v = Linear(d_memory, self.n_kv_heads * d_value, bias=bias) if "v" in project else None
         self.o = Linear(n_heads * d_value, d_query, bias=bias) if "o" in project else None
         self.rotary, self.distance, self.dropout = rotary, distance, dropout
+        self.reach = reach
+
+    @property
+    def scope(self) -> str:
+        return "" if self.reach is None else str(self.reach)
 
     def project_kv(
         self, memory_BKD: Tensor, positions_BK: Tensor | None = None, *, unpadded: Unpadded | None = None
@@ -101,15 +108,21 @@ class Attention(Site):
     def self_attend(
         self,
         x_BTD: Tensor,
-        past: Growing | None = None,
+        past: Past | None = None,
         *,
         mask: Mask = FULL,
         positions_BT: Tensor | None = None,
         unpadded: Unpadded | None = None,
-    ) -> tuple[Tensor, Growing]:
+    ) -> tuple[Tensor, Past]:
         """Attends from x to itself and to its past; returns the output and all keys and values so far."""
         q_BTD, k_BTD, v_BTD = _project(x_BTD, (self.q, self.k, self.v), unpadded)
         new = self._split_kv(k_BTD, v_BTD, positions_BT)
+        if self.reach is not None:
+            older = None
+            if self.reach.cuts_gradients and torch.is_grad_enabled():
+                older = self.project_kv(x_BTD.detach(), positions_BT, unpadded=unpadded)
+            return self._attend_within(self.reach, q_BTD, new, past, mask, positions_BT, unpadded, older)
+        assert past is None or isinstance(past, Growing)
         cache = new if past is None else past.append(new)
         return self._attend(q_BTD, cache, mask, positions_BT, unpadded), cache
 
@@ -121,12 +134,9 @@ class Attention(Site):
         positions_BQ: Tensor | None,
         unpadded: Unpadded | None = None,
     ) -> Tensor:
-        q_BHQE = _split_heads(q_BQD, self.n_heads)
-        offset = memory.k_BGKE.shape[2] - q_BHQE.shape[2]
-        if self.rotary is not None:
-            q_BHQE = self.rotary(q_BHQE, _positions(positions_BQ, offset, q_BQD))
+        offset = memory.k_BGKE.shape[2] - q_BQD.shape[1]
         out_BHQW = attend(
-            q_BHQE,
+            self._queries(q_BQD, positions_BQ, offset),
             memory.k_BGKE,
             memory.v_BGKW,
             score=self.score,
@@ -135,20 +145,49 @@ class Attention(Site):
             tap=self.tap,
             dropout=self.dropout if self.training else 0.0,
         )
+        return self._out(out_BHQW, unpadded)
+
+    def _attend_within(
+        self,
+        reach: Reach,
+        q_BTD: Tensor,
+        new: Growing,
+        past: Past | None,
+        mask: Mask,
+        positions_BT: Tensor | None,
+        unpadded: Unpadded | None,
+        older: Growing | None,
+    ) -> tuple[Tensor, Past]:
+        assert past is None or positions_BT is not None, "a past that is cut short does not count positions"
+        query_BT = _positions(positions_BT, 0, q_BTD)
+        call = Call(
+            self.score, mask, self.distance, query_BT, self.tap, self.dropout if self.training else 0.0
+        )
+        out_BHTW, cache = reach.attend(self._queries(q_BTD, query_BT, 0), new, past, call, older)
+        return self._out(out_BHTW, unpadded), cache
+
+    def _queries(self, q_BQD: Tensor, positions_BQ: Tensor | None, offset: int) -> Tensor:
+        q_BHQE = _split_heads(q_BQD, self.n_heads)
+        if self.rotary is None:
+            return q_BHQE
+        turned_BHQE: Tensor = self.rotary(q_BHQE, _positions(positions_BQ, offset, q_BQD))
+        return turned_BHQE
+
+    def _out(self, out_BHQW: Tensor, unpadded: Unpadded | None) -> Tensor:
         out_BQD = out_BHQW.transpose(1, 2).flatten(2)
         if unpadded is not None:
             out_BQD = unpadded.gather(out_BQD)
         return out_BQD if self.o is None else self.o(out_BQD)
 
-    def _bias(self, q_BQD: Tensor, memory: Static, positions_BQ: Tensor | None, offset: int) -> Bias | None:
-        distance = self.distance
-        if distance is None:
+    def _bias(
+        self, q_BQD: Tensor, memory: Static, positions_BQ: Tensor | None, offset: int
+    ) -> Distances | None:
+        if self.distance is None:
             return None
-        query_BQ = _positions(positions_BQ, offset, q_BQD)
         key_BK = memory.positions_BK
         if key_BK is None:
             key_BK = torch.arange(memory.k_BGKE.shape[2], device=q_BQD.device)[None]
-        return lambda rows: distance(query_BQ[:, rows.start : rows.stop], key_BK)
+        return Distances(self.distance, _positions(positions_BQ, offset, q_BQD), key_BK)
 
 
 def _project(

@@ -6,9 +6,13 @@ queries and keys, `RelativeBias`, `TimeGaps` and `ALiBi` are added to scores.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+
+from regard.attention.mask import Rows
 
 
 def sinusoid(positions: Tensor, d_model: int) -> Tensor:
@@ -141,3 +145,16 @@ class ALiBi(nn.Module):
         distance_BQK = (key_BK[:, None, :] - query_BQ[:, :, None]).abs()
         slopes_H = torch.tensor(self.slopes, device=distance_BQK.device)
         return -slopes_H[:, None, None] * distance_BQK[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """The additive scores of queries and keys that stand at these positions."""
+
+    distance: Callable[[Tensor, Tensor], Tensor]
+    query_BQ: Tensor
+    key_BK: Tensor
+
+    def __call__(self, rows: Rows) -> Tensor:
+        """The scores (B or 1, H, Q, K) of some query rows."""
+        return self.distance(self.query_BQ[:, rows.start : rows.stop], self.key_BK)

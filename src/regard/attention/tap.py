@@ -36,6 +36,11 @@ class Site(nn.Module):
     def tap(self) -> Tap | None:
         return _TAPS.at.get(self)
 
+    @property
+    def scope(self) -> str:
+        """What a map of this site cannot show, in a few words; empty where everything is seen."""
+        return ""
+
 
 class Trace:
     """A tap that keeps the weights of every call; repeated calls (RNN steps) follow one another on Q."""

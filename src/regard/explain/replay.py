@@ -99,6 +99,7 @@ def _through(model: nn.Module, axes: Axes) -> Axes:
 def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[list[AttentionMap], Tensor]:
     """Attention maps of a forced batch of one, and the log-probabilities of the forced answer."""
     traces = {name: Trace() for name in sites(model)}
+    scopes = {name: site.scope for name, site in sites(model).items()}
     with tapped(model, traces.get):
         log_probs_T = task.replay(model, batch)[0]
     maps = []
@@ -107,8 +108,13 @@ def _attention(task: Task, model: nn.Module, batch: Any, axes: Axes) -> tuple[li
         row = min(axes.row, len(trace.weights_BHQK) - 1)
         weights_HQK = trace.weights_BHQK[row].float().cpu().numpy()
         answering_HQK = weights_HQK[:, -len(rows) :]  # the rows before only read the input
-        maps.append(AttentionMap(site, title, answering_HQK, rows, columns))
+        maps.append(AttentionMap(site, _scoped(title, scopes[site]), answering_HQK, rows, columns))
     return maps, log_probs_T
+
+
+def _scoped(title: str, scope: str) -> str:
+    """The title of a map, and what the map cannot show, if there is such."""
+    return f"{title} ({scope})" if scope else title
 
 
 def _through_layers(

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from regard import durable
+from regard.attention import sites
 from regard.errors import RunError
 from regard.files.row import Asked
 from regard.interop import continuation_parity
@@ -53,6 +54,12 @@ def export(
     exporter = find_exporter(task, to)
     if int8 and to != "ct2":
         raise RunError(f"{to}: int8 is only available for ct2; drop --int8, or export to ct2")
+    scopes = sorted({site.scope for site in sites(model).values()} - {""})
+    if scopes:
+        raise RunError(
+            f"{to}: no other engine has attention with a reach of its own ({scopes[0]}); "
+            "export a model that was trained without model.reach"
+        )
     if folder.exists() or folder.is_symlink():
         raise RunError(f"{folder}: already exists; choose another folder, or delete it")
     examples = task.encode(task.asked(texts))

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from regard.attention import FULL, ALiBi, Attention, Growing, Mask, RelativeBias, Rotary, Static, Unpadded
+from regard.attention import FULL, ALiBi, Attention, Mask, Past, RelativeBias, Rotary, Static, Unpadded
 from regard.config import Config
 from regard.layers.dropout import Dropout
 from regard.layers.feedforward import Activation, FeedForward
+from regard.layers.reach import ReachConfig
 
 Position = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
 
@@ -41,6 +42,10 @@ class BlockConfig(Config):
     attention_dropout: float = Field(
         0.0, ge=0, lt=1, description="> 0 leaves the fused kernel on CPU: slower"
     )
+    reach: ReachConfig | None = Field(
+        None,
+        description="attention over a part of the text only: window, chunks, segments, linear, landmarks",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -60,7 +65,19 @@ class BlockConfig(Config):
                 "rotary positions need an even head width, "
                 f"not d_model / n_heads = {self.d_model // self.n_heads}"
             )
+        if self.reach is not None:
+            self._reach_fits(self.reach)
         return self
+
+    def _reach_fits(self, reach: ReachConfig) -> None:
+        fault = reach.fault(self.position)
+        if fault is not None:
+            raise ValueError(f"reach: position = {self.position!r} does not go with {reach}: {fault}")
+        if self.attention_dropout and reach.kind == "linear":
+            raise ValueError(
+                "reach: linear attention has no weights to drop; "
+                f"set attention_dropout ({self.attention_dropout}) to 0"
+            )
 
     def attention(self, *, causal: bool = False, positioned: bool = True) -> Attention:
         """A self-attention (or, not positioned, an attention to a memory) of this layer."""
@@ -78,6 +95,7 @@ class BlockConfig(Config):
             rotary=rotary,
             distance=distance,
             dropout=self.attention_dropout,
+            reach=self.reach.build(causal=causal) if positioned and self.reach is not None else None,
         )
 
 
@@ -101,11 +119,11 @@ class Block(nn.Module):
         *,
         mask: Mask = FULL,
         positions_BT: Tensor | None = None,
-        past: Growing | None = None,
+        past: Past | None = None,
         memory: Static | None = None,
         memory_mask: Mask = FULL,
         unpadded: Unpadded | None = None,
-    ) -> tuple[Tensor, Growing]:
+    ) -> tuple[Tensor, Past]:
         """The new residual stream, and this layer's keys and values so far (for the next step)."""
         cache = past
 

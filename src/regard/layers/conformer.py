@@ -48,6 +48,7 @@ class Conformer(nn.Module):
         attended, cache = self.self.self_attend(
             attend(x_BTD), past and past.attention, mask=mask, positions_BT=positions_BT
         )
+        assert isinstance(cache, Growing)
         x_BTD = x_BTD + self.dropout(attended)
         convolved, tail_BTD = self.convolve(convolve(x_BTD), past and past.convolved_BTD)
         x_BTD = x_BTD + self.dropout(convolved)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from regard.attention import FULL, Growing, Learned, Mask, Sinusoidal, Static, Unpadded
+from regard.attention import FULL, Learned, Mask, Past, Sinusoidal, Static, Unpadded
 from regard.layers.block import Block, BlockConfig
 from regard.layers.embed import Embed
 
@@ -44,16 +44,16 @@ class Stack(nn.Module):
         *,
         mask: Mask = FULL,
         positions_BT: Tensor | None = None,
-        past: tuple[Growing, ...] | None = None,
+        past: tuple[Past, ...] | None = None,
         memory: tuple[Static, ...] | None = None,
         memory_mask: Mask = FULL,
         unpadded: Unpadded | None = None,
-    ) -> tuple[Tensor, tuple[Growing, ...]]:
+    ) -> tuple[Tensor, tuple[Past, ...]]:
         """The last layer's states, and every layer's keys and values.
 
         If x is unpadded (one row of real positions), so are the states.
         """
-        grown: list[Growing] = []
+        grown: list[Past] = []
         for i, layer in enumerate(self.layers):
             x_BTD, cache = layer(
                 x_BTD,

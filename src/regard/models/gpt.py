@@ -4,9 +4,13 @@ The defaults are GPT-2's: pre-norm, GELU, learned positions, an output tied to t
 other positions are a choice of the config. One difference: no dropout on attention weights, which would
 forbid the fused kernel.
 
-Texts of a batch are padded on the right, so that the padding is in nobody's past; a mask says to later steps
-which keys are real. When a row has read as much as it may (`reach`), its older half is forgotten and the rest
-is read again from position 0, as if the text had begun there: so it can be continued for ever.
+Texts of a batch are padded on the right, so that the padding is in nobody's past; a mask says to later
+steps which keys are real. When a row has read as much as it may (`limit`), its older half is forgotten and
+the rest is read again from position 0, as if the text had begun there: so it can be continued for ever.
+
+Attention with a reach of its own (`model.reach`: windows, chunks, linear …) needs no such reading again,
+unless positions are learned and so end somewhere: a cache keeps what a later token can still see, and no
+more.
 """
 
 from collections.abc import Mapping
@@ -18,7 +22,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.attention import FULL, Growing, causal, only_keys
+from regard.attention import FULL, Mask, Past, causal, only_keys
 from regard.layers import heads
 from regard.layers.block import BlockConfig, Position
 from regard.layers.cpu.output_projection import OutputProjection
@@ -27,6 +31,8 @@ from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
 from regard.models.settings import ModelSettings
 from regard.models.widths import Widths
+
+CAUSAL = causal()
 
 
 def _sizes(d_model: int, n_heads: int, n_layers: int) -> dict[str, int]:
@@ -66,7 +72,8 @@ class GPTConfig(BlockConfig, ModelSettings):
         begun = f"gpt from {Path(self.init_from).name}," if self.init_from else "gpt"
         if self.init_from and "d_model" not in self.model_fields_set:  # which has yet to be read
             return begun.removesuffix(",")
-        return f"{begun} {self.n_layers} layers, d={self.d_model}, {self.n_heads} heads"
+        sizes = f"{begun} {self.n_layers} layers, d={self.d_model}, {self.n_heads} heads"
+        return sizes if self.reach is None else f"{sizes}, {self.reach}"
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,11 @@ class GPTState:
     """True at slots that hold a real key."""
     n_read_B: Tensor
     """The position of the next token."""
-    reach: int
-    past: tuple[Growing, ...] | None = None
+    places_BK: Tensor
+    """The position of each slot."""
+    limit: int | None
+    """Tokens read at most before half of them is forgotten; None if nothing is read again."""
+    past: tuple[Past, ...] | None = None
     project: OutputProjection | None = None
 
     def rows(self, rows_B: Tensor) -> "GPTState":
@@ -90,6 +100,7 @@ class GPTState:
             last_B=None if self.last_B is None else self.last_B[rows_B],
             tokens_BK=self.tokens_BK[rows_B],
             keep_BK=self.keep_BK[rows_B],
+            places_BK=self.places_BK[rows_B],
             n_read_B=self.n_read_B[rows_B],
             past=None if self.past is None else tuple(cache.select(rows_B) for cache in self.past),
         )
@@ -100,7 +111,8 @@ class GPTState:
             self,
             tokens_BK=self.tokens_BK[:, slots_K],
             keep_BK=self.keep_BK[:, slots_K],
-            past=tuple(_slots(cache, slots_K) for cache in self.past),
+            places_BK=self.places_BK[:, slots_K],
+            past=tuple(cache.slots(slots_K) for cache in self.past),
         )
 
 
@@ -109,6 +121,8 @@ class GPT(nn.Module):
         super().__init__()
         self.embed = embedding(config, widths.target["vocab"], scale=False)
         self.stack = Stack(config, config.n_layers, causal=True)
+        self.reach = None if config.reach is None else config.reach.build(causal=True)
+        self.positions_end = config.position == "learned"
         n_tokens = widths.target["vocab"]
         self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
 
@@ -120,9 +134,11 @@ class GPT(nn.Module):
         hidden_ND = hidden_BTD.flatten(0, 1) if keep_BT is None else hidden_BTD[keep_BT]
         return head(heads.HeadInput(hidden_ND, self.output_weight))
 
-    def _stacked(self, tokens_BT: Tensor, positions_BT: Tensor) -> tuple[Tensor, tuple[Growing, ...]]:
+    def _stacked(
+        self, tokens_BT: Tensor, positions_BT: Tensor, mask: Mask = CAUSAL
+    ) -> tuple[Tensor, tuple[Past, ...]]:
         hidden_BTD, past = self.stack(
-            self.embed(tokens_BT, positions_BT), mask=causal(), positions_BT=positions_BT
+            self.embed(tokens_BT, positions_BT), mask=mask, positions_BT=positions_BT
         )
         return hidden_BTD, past
 
@@ -130,29 +146,41 @@ class GPT(nn.Module):
     def output_weight(self) -> Tensor:
         return self.embed.weight if self.output is None else self.output.weight
 
-    def start(self, prompts_BT: Tensor, lengths_B: Tensor, reach: int) -> GPTState:
-        """The state before the first step; after `reach` tokens the older half of them is forgotten."""
+    def start(self, prompts_BT: Tensor, lengths_B: Tensor, limit: int) -> GPTState:
+        """The state before the first step; after `limit` tokens the older half of them is forgotten."""
         last_B = prompts_BT.gather(1, lengths_B[:, None] - 1).squeeze(1)
         tokens_BK, n_read_B = prompts_BT[:, :-1], lengths_B - 1
-        keep_BK = positions_like(tokens_BK) < n_read_B[:, None]
+        places_BK = positions_like(tokens_BK).expand_as(tokens_BK)
+        keep_BK = places_BK < n_read_B[:, None]
         state = GPTState(
-            last_B, tokens_BK, keep_BK, n_read_B, reach, project=OutputProjection(self.output_weight)
+            last_B,
+            tokens_BK,
+            keep_BK,
+            n_read_B,
+            places_BK,
+            limit if self.reach is None or self.positions_end else None,
+            project=OutputProjection(self.output_weight),
         )
-        return replace(state, past=self._read(tokens_BK)) if tokens_BK.shape[1] else state
+        return replace(state, past=self._read(tokens_BK, keep_BK)) if tokens_BK.shape[1] else state
 
-    def _read(self, tokens_BT: Tensor) -> tuple[Growing, ...]:
-        return self._stacked(tokens_BT, positions_like(tokens_BT).expand_as(tokens_BT))[1]
+    def _read(self, tokens_BT: Tensor, keep_BT: Tensor) -> tuple[Past, ...]:
+        """What is kept of these texts. Sums must not hold padding; keys are left out later, one by one."""
+        mask = CAUSAL if self.reach is None else CAUSAL & only_keys(keep_BT)
+        return self._stacked(tokens_BT, positions_like(tokens_BT).expand_as(tokens_BT), mask)[1]
 
     def step(self, last_B: Tensor, state: GPTState) -> tuple[Tensor, GPTState]:
         last_B = last_B if state.last_B is None else state.last_B
-        if bool((state.n_read_B >= state.reach).any()):
-            state = self._with_room(state)
+        if state.limit is None:
+            state = self._within_reach(state)
+        elif bool((state.n_read_B >= state.limit).any()):
+            state = self._with_room(state, state.limit)
         last_B1, positions_B1 = last_B[:, None], state.n_read_B[:, None]
         state = replace(
             state,
             last_B=None,
             tokens_BK=torch.cat([state.tokens_BK, last_B1], dim=1),
             keep_BK=torch.cat([state.keep_BK, torch.ones_like(last_B1, dtype=torch.bool)], dim=1),
+            places_BK=torch.cat([state.places_BK, positions_B1], dim=1),
             n_read_B=state.n_read_B + 1,
         )
         hidden_B1D, past = self.stack(
@@ -167,36 +195,31 @@ class GPT(nn.Module):
     def select(self, state: GPTState, rows_B: Tensor, sources_B: Tensor | None = None) -> GPTState:
         return state.rows(rows_B)
 
-    def _with_room(self, state: GPTState) -> GPTState:
+    def _within_reach(self, state: GPTState) -> GPTState:
+        """The state without slots that no row will see again, once they are an eighth of all."""
+        if self.reach is None or state.past is None:
+            return state
+        keep_BK = state.keep_BK & self.reach.lasts(state.n_read_B[:, None], state.places_BK)
+        lasting_K = keep_BK.any(dim=0)
+        n_slots, n_lasting = len(lasting_K), int(lasting_K.sum())
+        if 8 * (n_slots - n_lasting) <= n_slots:
+            return state
+        return replace(state, keep_BK=keep_BK).slots(lasting_K.nonzero().squeeze(1))
+
+    def _with_room(self, state: GPTState, limit: int) -> GPTState:
         """Rows that are full read the newer half of their text again; the others are left as they are."""
-        full_B = state.n_read_B >= state.reach
-        half = state.reach // 2
+        full_B = state.n_read_B >= limit
+        half = limit // 2
         kept_BT = state.tokens_BK[full_B][state.keep_BK[full_B]].view(int(full_B.sum()), -1)[:, -half:]
         keep_BK, tokens_BK = state.keep_BK.clone(), state.tokens_BK.clone()
+        places_BK = state.places_BK.clone()
         keep_BK[full_B], tokens_BK[full_B, :half] = False, kept_BT
-        keep_BK[full_B, :half] = True
+        keep_BK[full_B, :half], places_BK[full_B, :half] = True, positions_like(kept_BT)
         assert state.past is not None
-        past = tuple(
-            _written_over(cache, again, full_B)
-            for cache, again in zip(state.past, self._read(kept_BT), strict=True)
-        )
+        again = self._read(kept_BT, torch.ones_like(kept_BT, dtype=torch.bool))
+        past = tuple(cache.written_over(read, full_B) for cache, read in zip(state.past, again, strict=True))
         n_read_B = state.n_read_B.masked_fill(full_B, half)
-        state = replace(state, tokens_BK=tokens_BK, keep_BK=keep_BK, n_read_B=n_read_B, past=past)
+        state = replace(
+            state, tokens_BK=tokens_BK, keep_BK=keep_BK, places_BK=places_BK, n_read_B=n_read_B, past=past
+        )
         return state.slots(keep_BK.any(dim=0).nonzero().squeeze(1))
-
-
-def _slots(cache: Growing, slots_K: Tensor) -> Growing:
-    positions_BK = None if cache.positions_BK is None else cache.positions_BK[:, slots_K]
-    return Growing(cache.k_BGKE[:, :, slots_K], cache.v_BGKW[:, :, slots_K], positions_BK)
-
-
-def _written_over(cache: Growing, again: Growing, rows_B: Tensor) -> Growing:
-    """The first slots of these rows hold what was read again."""
-    n = again.k_BGKE.shape[2]
-    k_BGKE, v_BGKW = cache.k_BGKE.clone(), cache.v_BGKW.clone()
-    k_BGKE[rows_B, :, :n], v_BGKW[rows_B, :, :n] = again.k_BGKE, again.v_BGKW
-    assert cache.positions_BK is not None
-    assert again.positions_BK is not None
-    positions_BK = cache.positions_BK.expand(len(rows_B), -1).clone()
-    positions_BK[rows_B, :n] = again.positions_BK
-    return Growing(k_BGKE, v_BGKW, positions_BK)

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from regard.attention import Growing, Static, Unpadded, causal, padding
+from regard.attention import Static, Unpadded, causal, padding
 from regard.layers import heads
 from regard.layers.block import BlockConfig
 from regard.layers.copying import Copyable, Copying
@@ -58,14 +59,16 @@ class TransformerConfig(BlockConfig, ModelSettings):
 
     def __str__(self) -> str:
         layers = f"{self.n_encoder_layers}+{self.n_decoder_layers}"
-        return f"transformer {layers} layers, d={self.d_model}, {self.n_heads} heads"
+        sizes = f"transformer {layers} layers, d={self.d_model}, {self.n_heads} heads"
+        return sizes if self.reach is None else f"{sizes}, {self.reach}"
 
 
 @dataclass(frozen=True)
 class TransformerState:
     memory: tuple[Static, ...]
     lengths_B: Tensor
-    past: tuple[Growing, ...] | None = None
+    past: tuple[Any, ...] | None = None
+    """Of each layer: keys and values, or what else its reach keeps."""
     fused_step: FusedStep | None = None
     """Takes the steps where that is possible."""
     memory_bias_B11K: Tensor | None = None
@@ -73,6 +76,10 @@ class TransformerState:
     project: OutputProjection | None = None
     source: Copyable | None = None
     """The source to copy from, if the model copies."""
+    places_K: Tensor | None = None
+    """The positions that are kept of the past, if the decoder has a reach; None if all are."""
+    n_read: int | None = None
+    """Positions that were read, where the past does not say so."""
 
 
 class Transformer(nn.Module):
@@ -86,6 +93,7 @@ class Transformer(nn.Module):
         n_tokens = widths.target["vocab"]
         self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
         self.copying = Copying(config.d_model) if config.copies else None
+        self.reach = None if config.reach is None else config.reach.build(causal=True)
 
     def forward(
         self,
@@ -138,6 +146,7 @@ class Transformer(nn.Module):
             else padding_bias(lengths_B, encoded.states_RTD.shape[1], memory[0].k_BGKE.dtype)
         )
         source = None if self.copying is None else self.copying.project_source(encoded, inputs["ids"])
+        has_reach = self.reach is not None
         return TransformerState(
             memory,
             lengths_B,
@@ -146,13 +155,18 @@ class Transformer(nn.Module):
             memory_bias,
             OutputProjection(self.output_weight),
             source,
+            places_K=lengths_B[:0] if has_reach else None,
+            n_read=0 if has_reach else None,
         )
 
     def step(self, last_B: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
         if state.fused_step is not None and not state.fused_step.is_tapped:
             hidden_BD, past = state.fused_step(last_B, state.past, state.memory, state.memory_bias_B11K)
             return self._logits(hidden_BD, state), replace(state, past=past)
-        n_past = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
+        n_past = state.n_read
+        if n_past is None:
+            n_past = 0 if state.past is None else state.past[0].k_BGKE.shape[2]
+        state = self._within_reach(state)
         positions = positions_like(last_B[:, None], n_past)
         hidden_B1D, past = self.decoder(
             self.embed_target(last_B[:, None], positions),
@@ -162,7 +176,19 @@ class Transformer(nn.Module):
             memory=state.memory,
             memory_mask=padding(state.lengths_B),
         )
+        if state.places_K is not None:
+            state = replace(state, places_K=torch.cat([state.places_K, positions[0]]), n_read=n_past + 1)
         return self._logits(hidden_B1D.squeeze(1), state), replace(state, past=past)
+
+    def _within_reach(self, state: TransformerState) -> TransformerState:
+        """The state without the past that will not be seen again, once it is an eighth of all."""
+        if self.reach is None or state.past is None or state.places_K is None or state.n_read is None:
+            return state
+        lasting_K = self.reach.lasts(torch.tensor(state.n_read), state.places_K).nonzero().squeeze(1)
+        if 8 * (len(state.places_K) - len(lasting_K)) <= len(state.places_K):
+            return state
+        past = tuple(cache.slots(lasting_K) for cache in state.past)
+        return replace(state, past=past, places_K=state.places_K[lasting_K])
 
     def _logits(self, hidden_BD: Tensor, state: TransformerState) -> Tensor:
         logits_BV = (state.project or OutputProjection(self.output_weight))(hidden_BD)

@@ -180,7 +180,11 @@ def _is_unchanged(module: nn.Module) -> bool:
         return False
     if module._forward_hooks or module._forward_pre_hooks:
         return False
-    return not isinstance(module, Attention) or (module.rotary, module.distance) == (None, None)
+    return not isinstance(module, Attention) or (module.rotary, module.distance, module.reach) == (
+        None,
+        None,
+        None,
+    )
 
 
 def _blocks(stack: Stack) -> Iterator[Block]:

@@ -49,6 +49,7 @@ class SpeechConfig(BlockConfig, EncoderSettings):
     d_model: int = Field(144, ge=1)
     n_heads: int = Field(4, ge=1)
     n_kv_heads: None = None
+    reach: None = Field(None, description="speech is heard in chunks already: chunk and left_chunks")
     d_ff: int = Field(576, ge=1)
     n_layers: int = Field(6, ge=1, le=512)
     activation: Activation = "gelu"
