@@ -119,7 +119,7 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """A mask that is there already, of all heads (H = 1) or of each, such as that of blocks of a long text."""
+    """A mask that is there already, of all heads (H = 1) or of each: that of blocks of a text."""
 
     keep_BHQK: Tensor
     by_query = True
