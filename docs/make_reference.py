@@ -16,6 +16,7 @@ from regard.fields.field import Field
 from regard.fields.items import ItemsSettings
 from regard.layers.block import BlockConfig
 from regard.layers.ngrams import NgramsConfig
+from regard.layers.reach import REACHES
 from regard.layers.sampled import GBCEConfig, SampledSoftmaxConfig, SoftmaxConfig
 from regard.models import (
     AnswererConfig,
@@ -89,6 +90,10 @@ FIELD_SECTIONS = tuple(
     _field_section(kind, field) for kind, field in FIELDS.items() if field.settings.__doc__
 )
 """Text and labels have no table: what is decided about text is decided by the task."""
+REACH_SECTIONS = tuple(
+    Section(f'`[model.reach]` with `kind = "{kind}"`', reach, str(reach.__doc__))
+    for kind, reach in REACHES.items()
+)
 SECTIONS = (
     Section("The top of the file", Recipe, "These stand before the first `[table]`."),
     Section("`[data]`", DataConfig, "Formats and columns are explained in [data.md](data.md)."),
@@ -145,6 +150,7 @@ SECTIONS = (
         BlockConfig,
         "These stand in `[model]` of a `transformer` or a `gpt`, and in `[model.encoder]` where that is one.",
     ),
+    *REACH_SECTIONS,
     Section(
         '`[model]` with `kind = "gpt"`',
         GPTConfig,

@@ -139,6 +139,13 @@ class LandmarkReach(_Settings):
         return f"landmarks of {self.size}"
 
 
+REACHES = {
+    "window": WindowReach,
+    "chunks": ChunkReach,
+    "segments": SegmentReach,
+    "linear": LinearReach,
+    "landmarks": LandmarkReach,
+}
 ReachConfig = Annotated[
     WindowReach | ChunkReach | SegmentReach | LinearReach | LandmarkReach, Field(discriminator="kind")
 ]
