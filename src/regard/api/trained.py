@@ -94,9 +94,10 @@ class Trained:
     def predict(self, texts: Asked | Iterable[Asked], **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
 
-        A task with several inputs takes a mapping for each: {"question": …, "context": …}.
+        A picture or a recording is the path of its file (`pathlib.Path`) or its bytes. A task with several
+        inputs takes a mapping for each: {"question": …, "context": …}.
         """
-        if isinstance(texts, str | Mapping):
+        if isinstance(texts, str | bytes | Path | Mapping):
             return next(self._stream([texts], 1, decode))
         return list(self._stream(texts, READ_AHEAD, decode))
 

@@ -39,6 +39,7 @@ from regard.runs.baselines import of_corpus, suitable
 from regard.runs.corpus import Corpus
 from regard.runs.lock import NAME as LOCK
 from regard.runs.lock import locked
+from regard.runs.mistakes import worst_mistakes
 from regard.runs.report import write_report
 from regard.runs.report.page import NAME as REPORT
 from regard.runs.store import save_model, write_scores
@@ -121,6 +122,7 @@ class Run:
                     metrics["baselines"] = self.baselines(event.reason)
                     write_scores(self.folder / "model", self.recipe.task, self.recipe.model, model, metrics)
                 with suppress(Exception):  # the model is saved; `regard report` shows the error
+                    self.write_mistakes()
                     write_report(self.folder)
             yield event
 
@@ -170,6 +172,18 @@ class Run:
             training.stop.poll()  # C code may report a signal as an error
             standing = Standing(notes=(f"baselines: not measured ({type(fault).__name__}: {fault})",))
         return standing.model_dump(mode="json")
+
+    def write_mistakes(self) -> None:
+        """Keep the worst mistakes on the split that was scored last, for the report."""
+        training = self.training
+        split, examples = ("valid", training.valid) if self.test is None else ("test", self.test)
+        if training.tally is None or training.is_sharded:
+            return
+        found = worst_mistakes(
+            training.task, training.model, examples, training.tally, split, training.device
+        )
+        if found is not None:
+            found.write(self.folder)
 
     def _whole_model(self) -> nn.Module:
         """The model of the recipe, gathered tensor by tensor from all ranks, with low-rank changes merged."""

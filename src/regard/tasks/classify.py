@@ -362,6 +362,10 @@ class Classify(Task):
         """The tally of labels."""
         return LabelTally([*answers], [self.labels[int(one.arrays["label"][0])] for one in examples])
 
+    def mistakes(self, tally: Any) -> list[tuple[int, str]] | None:
+        answers = zip(tally.predicted, tally.gold, strict=True)
+        return [(at, gold) for at, (predicted, gold) in enumerate(answers) if predicted != gold]
+
     def predict(self, model: nn.Module, batch: LabelBatch) -> Iterator[tuple[int, Any]]:
         with torch.inference_mode():
             probabilities = torch.softmax(model(batch.inputs), dim=-1).tolist()

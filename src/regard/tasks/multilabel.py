@@ -182,6 +182,9 @@ class Multilabel(Classify):
     def measure(self, model: nn.Module, batch: LabelBatch, *, thorough: bool) -> LabelsTally:
         return self.tally(batch.examples, [answer.labels for answer in in_order(self.predict(model, batch))])
 
+    def mistakes(self, tally: Any) -> None:
+        """None: of several labels some may be right."""
+
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> LabelsTally:
         """The tally of tuples of labels."""
         gold = [

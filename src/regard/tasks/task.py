@@ -416,6 +416,12 @@ class Task(Protocol):
     def encode(self, rows: Sequence[Row]) -> list[Any]:
         """Examples of these rows, in their order."""
 
+    def mistakes(self, tally: Any) -> list[tuple[int, str]] | None:
+        """Which of the scored examples were answered wrongly, and what was right; None where an answer is
+        more or less good.
+        """
+        return None
+
     def unusable(self, example: Any) -> str | None:
         """Why it cannot be trained on, as "empty" or "too long"; None where it can."""
         return None if self.is_answerable(example) else "empty"

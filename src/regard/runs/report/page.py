@@ -12,11 +12,13 @@ from pydantic import ValidationError
 
 from regard import durable
 from regard.baselines.standing import Standing
+from regard.runs.mistakes import Mistake, Mistakes
 from regard.runs.report.curves import Curve, draw
 from regard.runs.report.history import History
 from regard.text.sanitize import printable
 
 NAME = "report.html"
+KEY_OF_MISTAKES = "in colour what was answered, in bold what is right, and how sure the model was"
 CHINESE = {
     "loss": "损失",
     "learning rate": "学习率",
@@ -24,6 +26,8 @@ CHINESE = {
     "throughput": "吞吐量",
     "where the time went": "时间去向",
     "samples": "验证样例",
+    "worst mistakes": "最有把握的错误",
+    KEY_OF_MISTAKES: "彩色为模型的答案，粗体为正确答案，数字为模型的把握",
     "mishaps": "异常",
     "recipe": "配方",
     "training": "训练",
@@ -68,6 +72,7 @@ def page(history: History) -> str:
         "charts": "".join(_chart(name, curves, history) for name, curves in charts),
         "spent": _spent(history),
         "samples": _samples(history),
+        "mistakes": _mistakes(history),
         "mishaps": _mishaps(history),
         "recipe": _plain(json.dumps(history.recipe, ensure_ascii=False, indent=1)),
     }
@@ -172,6 +177,34 @@ def _samples(history: History) -> str:
         expected = f"<tr><td>{_bilingual('expected')}</td><td>{_plain(sample['expected'])}</td></tr>"
         blocks.append(f"<h3>{_plain(sample['input'])}</h3><table>{rows}{expected}</table>")
     return "".join(blocks) or f"<p>{_bilingual('none')}</p>"
+
+
+def _mistakes(history: History) -> str:
+    """The wrong answers that the model was most sure of: a contact sheet of pictures, a table of texts."""
+    mistakes = Mistakes.read(history.run)
+    if mistakes is None or not mistakes.worst:
+        return ""
+    counted = f"{mistakes.split}: {mistakes.n_wrong:,} / {mistakes.n_examples:,}"
+    title = f"<h2>{_bilingual('worst mistakes')} · {_plain(counted)}</h2>"
+    title += f"<p>{_bilingual(KEY_OF_MISTAKES)}</p>"
+    if all(one.picture for one in mistakes.worst):
+        return f'{title}<div class="sheet">{"".join(map(_print, mistakes.worst))}</div>'
+    rows = "".join(
+        f"<tr><td>{one.probability:.3f}</td><td>{_answered(one)}</td><td>{_plain(one.input)}</td></tr>"
+        for one in mistakes.worst
+    )
+    return f'{title}<table class="mistakes">{rows}</table>'
+
+
+def _print(one: Mistake) -> str:
+    """A picture with what it was taken for, and what it is."""
+    source = f"data:image/png;base64,{one.picture}"
+    caption = f"<figcaption>{_answered(one)}<span>{one.probability:.3f}</span></figcaption>"
+    return f'<figure title="{_plain(one.where)}"><img alt="" src="{source}">{caption}</figure>'
+
+
+def _answered(one: Mistake) -> str:
+    return f"<s>{_plain(one.answer)}</s> <b>{_plain(one.expected)}</b>"
 
 
 def _mishaps(history: History) -> str:

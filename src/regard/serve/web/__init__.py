@@ -25,6 +25,8 @@ OWN = (
     "language.js",
     "ask.js",
     "answers.js",
+    "drop.js",
+    "plane_map.js",
     "settings.js",
     "attention.js",
     "basket.js",
@@ -38,6 +40,8 @@ def page_files() -> dict[str, tuple[str, bytes]]:
     ours |= {
         "base.css": asset("page.css"),
         "numbers.js": asset("numbers.js"),
+        "figure.js": asset("figure.js"),
+        "plane.js": asset("plane.js"),
         "looks.json": json.dumps(_looks()),
     }
     texts = {"/": ("html", Template(_own("index.html")).substitute(header=asset("header.html")))}

@@ -3,6 +3,7 @@
 import * as ask from "/web/ask.js";
 import * as attention from "/web/attention.js";
 import * as basket from "/web/basket.js";
+import * as drop from "/web/drop.js";
 import { $, element } from "/web/dom.js";
 import { say } from "/web/language.js";
 import * as settings from "/web/settings.js";
@@ -30,13 +31,28 @@ function likely({ text, probability }) {
   return element("li", {}, name, element("span", {}, bar), probability?.toFixed(3) ?? "–");
 }
 
+/** How likely each label is. @param {Record<string, number | null>} probabilities */
+function rank(probabilities) {
+  const labels = Object.entries(probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
+  $("labels").replaceChildren(...labels.map(([text, probability]) => likely({ text, probability })));
+  $("labels").hidden = false;
+}
+
 /** A label, and how likely each of them is. @param {ask.Model} model @param {AbortSignal} signal @param {ask.Asked} asked */
 async function labelled(model, signal, asked = { text: $("input").value }) {
   const answer = /** @type {ask.Label} */ (await ask.answered(model, asked, signal));
   $("output").textContent = answer.text || "–";
-  const labels = Object.entries(answer.probabilities).sort(([, one], [, other]) => (other ?? 0) - (one ?? 0)).slice(0, MOST_LABELS);
-  $("labels").replaceChildren(...labels.map(([text, probability]) => likely({ text, probability })));
-  $("labels").hidden = false;
+  rank(answer.probabilities);
+  if (answer.attention) await attention.show(answer.attention, signal);
+}
+
+/** The answer to a file, whatever the task. @param {ask.Model} model @param {AbortSignal} signal */
+export async function ofFile(model, signal) {
+  const inputs = { [drop.fileOf(model)?.name ?? ""]: await drop.content() };
+  const search = model.decode ? { decode: settings.chosen() } : {};
+  const answer = await ask.ofFile({ model: model.name, inputs, attention: model.heads > 0, packed: true, ...search }, signal);
+  $("output").textContent = answer.text || "–";
+  if (answer.probabilities) rank(answer.probabilities);
   if (answer.attention) await attention.show(answer.attention, signal);
 }
 

@@ -4,7 +4,8 @@
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
 /** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain" | "recommend"} Task */
-/** @typedef {{ name: string, task: Task, description: string, heads: number, decode: Search | null }} Model */
+/** @typedef {{ name: string, widget: string, accepts: string, file: boolean }} Input */
+/** @typedef {{ name: string, task: Task, description: string, heads: number, decode: Search | null, inputs: Input[] }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ text: string, second?: string } | { question: string, context: string }} Asked */
 /** @typedef {{ model: string, decode?: Search } & Asked} Question */
@@ -18,6 +19,8 @@
 /** @typedef {{ item: string, title: string }} Reason */
 /** @typedef {Choice & { rank: number, score: number, because: Reason[] }} Recommended */
 /** @typedef {{ text: string, attention?: Attention, items: Recommended[], unknown: string[] }} List */
+/** @typedef {{ text: string, attention?: Attention, probabilities?: Record<string, number | null> }} OfFile */
+/** @typedef {{ model: string, inputs: Record<string, string>, attention: boolean, packed: true, decode?: Search }} FileAsk */
 /** @typedef {{ model: string, items: string[], because: number, attention: boolean, packed: true, item?: string }} HistoryAsk */
 /**
  * @typedef {{ name: "text", data: { text: string } } | { name: "answer", data: { answer: Translation } }
@@ -27,7 +30,7 @@
 /** What the server says instead of an answer. */
 export class Refusal extends Error {}
 
-/** @param {string} path @param {(Question & { packed?: true, stream?: true }) | HistoryAsk} question @param {AbortSignal} signal */
+/** @param {string} path @param {(Question & { packed?: true, stream?: true }) | HistoryAsk | FileAsk} question @param {AbortSignal} signal */
 async function post(path, question, signal) {
   const headers = { "Content-Type": "application/json" };
   const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(question), signal });
@@ -39,6 +42,11 @@ async function post(path, question, signal) {
 export async function models() {
   const response = await fetch("/v1/models");
   return (await response.json()).models;
+}
+
+/** The answer to a file. @param {FileAsk} question @param {AbortSignal} signal @returns {Promise<OfFile>} */
+export async function ofFile(question, signal) {
+  return (await (await post("/v1/ask", question, signal)).json()).answers[0];
 }
 
 /** What is recommended after a history. @param {HistoryAsk} question @param {AbortSignal} signal @returns {Promise<List>} */

@@ -3,6 +3,7 @@
 import { $, element, fill } from "/web/dom.js";
 import { said, say, translated } from "/web/language.js";
 import { AttentionMap, Palette, fullTone } from "/web/numbers.js";
+import * as plane from "/web/plane_map.js";
 
 /** @import { Attention, Head } from "/web/numbers.js" */
 /** @typedef {"rows" | "columns"} Side */
@@ -24,6 +25,7 @@ let words = { rows: [], columns: [] };
 /** @param {string} hex 256 colours */
 export function start(hex) {
   palette = hex;
+  plane.start();
   $("site").addEventListener("change", () => choose(maps[Number($("site").value)], view.head));
   $("head").addEventListener("change", () => choose(view.map, $("head").value === "mean" ? null : Number($("head").value)));
   darkness.addEventListener("change", relabel);
@@ -77,6 +79,14 @@ function choose(map, head) {
   $("head").value = String(view.head ?? "mean");
   $("site").value = String(maps.indexOf(map));
   drawLegend();
+  $("plane").hidden = !map.isPlane;
+  for (const id of ["columns-name", "columns"]) $(id).hidden = map.isPlane;
+  $("look-hint").textContent = say(map.isPlane ? "planeHint" : "lookHint");
+  if (map.isPlane) {
+    $("plane").setAttribute("aria-label", translated(map.title));
+    plane.show(map, map.head(view.head), palette, darkness.matches);
+    return;
+  }
   for (const side of SIDES) fillLine(side);
   point(view.side, view.at);
 }

@@ -3,7 +3,7 @@
 /**
  * The elements of index.html that are asked for more than any element has.
  * @typedef {{ [id: string]: HTMLElement, model: HTMLSelectElement, search: HTMLSelectElement, site: HTMLSelectElement,
- *   head: HTMLSelectElement, input: HTMLTextAreaElement, find: HTMLInputElement, context: HTMLTextAreaElement, second: HTMLTextAreaElement, legend: HTMLCanvasElement }} Elements
+ *   head: HTMLSelectElement, input: HTMLTextAreaElement, find: HTMLInputElement, context: HTMLTextAreaElement, second: HTMLTextAreaElement, legend: HTMLCanvasElement, file: HTMLInputElement, preview: HTMLImageElement }} Elements
  */
 
 /** @template {string} Id @param {Id} id */

@@ -1,10 +1,11 @@
 // The page: a text goes in, its answer arrives, and then what the model looked at.
 
 import * as ask from "/web/ask.js";
-import { ANSWERS } from "/web/answers.js";
+import { ANSWERS, ofFile } from "/web/answers.js";
 import * as attention from "/web/attention.js";
 import * as basket from "/web/basket.js";
 import { $, fill } from "/web/dom.js";
+import * as drop from "/web/drop.js";
 import { say, speak, translated } from "/web/language.js";
 import * as settings from "/web/settings.js";
 
@@ -26,8 +27,12 @@ const isPaired = () => model().task === "classify_pair";
 /** Whether the model reads a history of items. */
 const isHistory = () => model().task === "recommend";
 
+/** Whether the model reads a file. */
+const isFile = () => drop.fileOf(model()) !== undefined;
+
 /** Whether all is there that the model is asked with. */
 function isComplete() {
+  if (isFile()) return drop.isThere();
   if (isHistory()) return basket.items().length > 0;
   const needed = [$("input"), ...(isAbout() ? [$("context")] : []), ...(isPaired() ? [$("second")] : [])];
   return needed.every(({ value }) => value.trim());
@@ -47,7 +52,7 @@ async function send() {
   if (!isComplete()) return;
   $("answer").classList.add("waiting");
   try {
-    await ANSWERS[model().task](model(), signal);
+    await (isFile() ? ofFile : ANSWERS[model().task])(model(), signal);
   } catch (fault) {
     if (!signal.aborted) complain(fault instanceof ask.Refusal ? fault.message : say("lost"));
   } finally {
@@ -71,9 +76,10 @@ function show() {
     $("more").setAttribute("aria-expanded", "false");
   }
   $("answer").classList.toggle("label", ["classify", "classify_pair", "multilabel", "relation"].includes(task));
-  $("texts").hidden = isHistory();
+  drop.belongTo(model());
+  $("texts").hidden = isHistory() || isFile();
   $("basket").hidden = !isHistory();
-  $("send-hint").textContent = say(isHistory() ? "historyHint" : "sendHint");
+  $("send-hint").textContent = say(isFile() ? "fileHint" : isHistory() ? "historyHint" : "sendHint");
   $("answer").classList.toggle("gone", isHistory());
   if (isHistory()) basket.belongTo(model().name);
   $("beside").hidden = !isPaired();
@@ -97,6 +103,7 @@ function later() {
 
 function listen() {
   basket.start(send);
+  drop.start(send);
   $("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     send();
