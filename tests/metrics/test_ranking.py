@@ -4,7 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import pytrec_eval
+import torch
 
+from regard.layers.heads import HeadInput
+from regard.layers.retrieval import target_ranks
 from regard.metrics.ranking import ranked, recommended
 
 RANKS = np.array([1, 3, 11, 2, 10, 700])
@@ -28,6 +32,27 @@ def test_ranks_by_hand() -> None:
     assert found["hr@10"] == pytest.approx(100 * sum(map(any, relevant)) / len(RANKS))
     first = [next((1 / place for place, hit in enumerate(row, 1) if hit), 0) for row in relevant]
     assert found["mrr@10"] == pytest.approx(100 * sum(first) / len(RANKS))
+
+
+def test_as_trec_eval_scores_them() -> None:
+    """A whole catalogue of random scores, ranked by us and by trec_eval."""
+    rng = np.random.default_rng(5)
+    n_users, n_items = 41, 97
+    scores_BV = rng.permuted(np.tile(np.arange(n_items), (n_users, 1)), axis=1).astype(np.float32)
+    target_B = rng.integers(n_items, size=n_users)
+    target_B[:9] = scores_BV[:9].argmax(1)
+    states = HeadInput(torch.from_numpy(scores_BV), torch.eye(n_items))
+    rank_B, _ = target_ranks(states, torch.from_numpy(target_B))
+    ours = {name: float(score) for name, (score,) in ranked(rank_B.numpy(), K, once(n_users)).items()}
+    right = {f"u{user}": {f"i{item}": 1} for user, item in enumerate(target_B)}
+    lists = {
+        f"u{user}": {f"i{item}": float(scores_V[item]) for item in np.argsort(-scores_V)[:K]}
+        for user, scores_V in enumerate(scores_BV)
+    }
+    measures = {"ndcg@10": "ndcg_cut_10", "hr@10": "success_10", "mrr@10": "recip_rank"}
+    theirs = pytrec_eval.RelevanceEvaluator(right, set(measures.values())).evaluate(lists)
+    for name, measure in measures.items():
+        assert ours[name] == pytest.approx(100 * np.mean([one[measure] for one in theirs.values()]))
 
 
 def test_lists_by_hand() -> None:
