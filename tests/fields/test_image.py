@@ -16,6 +16,7 @@ from regard.fields.axis import Axis
 from regard.fields.field import Coded
 from regard.fields.image import Image, ImageSettings
 from regard.files.picture import png
+from regard.models import ViTConfig
 
 ROWS, COLUMNS = 12, 20
 
@@ -130,6 +131,35 @@ def test_suggestions_are_measured(tmp_path: Path) -> None:
     assert found.size == 64
     assert found.reasons["size"] == "pictures are 40 × 60 to 60 × 40 pixels"
     assert ImageSettings(**found.settings).size == (32, 32)
+
+
+def test_suggestions_fit_the_patches_of_a_first_model(tmp_path: Path) -> None:
+    for rows, columns in [(8, 8), (30, 31), (56, 56), (61, 57), (50, 190), (100, 100), (300, 500)]:
+        path = tmp_path / "one.png"
+        path.write_bytes(png(noise(3, rows, columns)))
+        suggested = Image.suggest([str(path)])
+        size = suggested.settings["size"]
+        assert all(0 < side <= max(4, real) for side, real in zip(size, (rows, columns), strict=True))
+        first = ViTConfig.model_validate(ViTConfig.first(suggested.size))
+        width = {
+            "rows": size[0],
+            "columns": size[1],
+            "channels": 3,
+            "mean": [1.0] * 3,
+            "deviation": [1.0] * 3,
+        }
+        first.build(width)
+        n_rows, n_columns = first.grid(*size)
+        assert 4 <= n_rows * n_columns <= 224
+
+
+def test_damaged_pictures_are_left_to_check(tmp_path: Path) -> None:
+    for name, content in (("a", b""), ("b", png(noise(3))), ("c", b"hello")):
+        (tmp_path / name).write_bytes(content)
+    cells = [str(tmp_path / name) for name in "abc"]
+    assert Image.suggest(cells) == Image.suggest(cells[1:2])
+    with pytest.raises(DataError, match="the file is empty"):
+        Image.suggest(cells[:1])
 
 
 @pytest.mark.parametrize("settings", [{"size": [0, 4]}, {"size": [4]}, {"size": [2000, 4]}, {"channels": 2}])

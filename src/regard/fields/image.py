@@ -13,7 +13,7 @@ from pydantic import Field as Setting
 from regard import durable
 from regard.check.finding import Finding
 from regard.check.rows import Splits
-from regard.errors import CheckpointError
+from regard.errors import CheckpointError, DataError
 from regard.fields.axis import Axis
 from regard.fields.examined_pictures import examined
 from regard.fields.field import Arrays, Coded, FieldSettings, Occlusion, Suggestion, Width
@@ -31,6 +31,9 @@ LARGEST = 224
 """The side that pictures of different sizes are brought to at most, unless the recipe says more."""
 STEP = 16
 """Such sides are multiples of it, so that patches of any usual size fit."""
+
+SMALL, SMALL_STEP = 56, 4
+"""A first recipe brings sides to a multiple of it, if none is longer than this; else to one of STEP."""
 
 
 class ImageSettings(FieldSettings):
@@ -100,8 +103,10 @@ class Image(Media):
 
     @classmethod
     def suggest(cls, cells: Sequence[Any]) -> Suggestion:
-        heads = [_open(Source(cell, str(cell))).head for cell in _spaced(cells)]
-        n_rows, n_columns = _size(heads)
+        heads = _heads(_spaced(cells))
+        size = _size(heads)
+        step = STEP if max(size) > SMALL else SMALL_STEP
+        n_rows, n_columns = (max(step, side // step * step) for side in size)
         is_colour = any(head.n_channels == 3 for head in heads)
         sides = sorted((head.height, head.width) for head in heads)
         smallest, largest = ("{} × {}".format(*side) for side in (sides[0], sides[-1]))
@@ -266,6 +271,19 @@ class Image(Media):
 
 def _open(source: Source) -> Picture:
     return _opened(*source)[0]
+
+
+def _heads(cells: Sequence[Any]) -> list[picture.Head]:
+    """The heads of those that can be read; of the others `regard check` speaks."""
+    heads, fault = [], None
+    for cell in cells:
+        try:
+            heads.append(_open(Source(cell, str(cell))).head)
+        except DataError as damage:
+            fault = fault or damage
+    if not heads and fault is not None:
+        raise fault
+    return heads
 
 
 def _opened(cell: Any, where: str) -> tuple[Picture, bytes]:

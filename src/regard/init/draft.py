@@ -8,6 +8,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from regard.config import Config
+from regard.errors import RecipeError
 from regard.files.row import text_of
 from regard.init.beginning import Beginning
 from regard.init.guess import Guess, Titles
@@ -80,9 +81,17 @@ def _decided(sections: Sections, recipe: Recipe) -> Sections:
     for name, settings in sections.items():
         for setting in settings:
             rest = {**sections, name: [one for one in sections[name] if one != setting]}
-            if not setting.reason and setting.name != "kind" and _parsed(rest) == recipe:
+            if not setting.reason and setting.name != "kind" and _is(rest, recipe):
                 sections = rest
     return {name: settings for name, settings in sections.items() if settings}
+
+
+def _is(sections: Sections, recipe: Recipe) -> bool:
+    """Whether sections make this recipe; without one of its settings there may be none."""
+    try:
+        return _parsed(sections) == recipe
+    except RecipeError:
+        return False
 
 
 def _lines(sections: Sections, recipe: Recipe, missing: Mapping[str, str]) -> Iterator[str]:

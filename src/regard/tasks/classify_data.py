@@ -19,7 +19,7 @@ from regard.init.columns import Picked, Table, longest_text, only_label
 from regard.init.match import NOT, Fit, Given, Match, Missing, find_roles
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting, encoder, tokenizer
-from regard.models.encoders import ENCODERS
+from regard.models.encoders import ENCODERS, EncoderSettings
 from regard.tasks.task_data import TaskData
 
 LOPSIDED = 10
@@ -93,9 +93,10 @@ def sections(plan: Plan, *others: Setting) -> Mapping[str, list[Setting]]:
     task = [Setting("kind", plan.guess.task, plan.guess.reason), *others]
     model = [Setting("kind", "classifier"), Setting("pooling", "attention"), Setting("dropout", 0.3)]
     if plan.guess.kinds:
-        (read,) = {FIELDS[one].reads for one in plan.guess.kinds.values()}
-        encoding = next(name for name, encoder in ENCODERS.items() if encoder.reads == read)
-        return {"task": task, "model": model, "model.encoder": [Setting("kind", encoding, f"reads {read}")]}
+        name, encoder_class = _reader(plan)
+        first = [Setting(*each) for each in encoder_class.first(round(plan.pieces_a_row)).items()]
+        kind = Setting("kind", name, f"reads {encoder_class.reads}")
+        return {"task": task, "model": model, "model.encoder": [kind, *first]}
     return {
         "task": [*task, Setting("max_length", plan.room, plan.room_reason)],
         "task.tokenizer": tokenizer(plan),
@@ -105,7 +106,14 @@ def sections(plan: Plan, *others: Setting) -> Mapping[str, list[Setting]]:
 
 
 def pace(plan: Plan) -> Pace:
-    return Pace(epochs=20, warmup=100, lr=1e-3, patience=5, average=1)
+    usual: dict[str, Any] = {"epochs": 20, "warmup": 100, "lr": 1e-3, "patience": 5, "average": 1}
+    return Pace(**usual | (dict(_reader(plan)[1].pace) if plan.guess.kinds else {}))
+
+
+def _reader(plan: Plan) -> tuple[str, type[EncoderSettings]]:
+    """The first encoder that reads such an input."""
+    (read,) = {FIELDS[one].reads for one in plan.guess.kinds.values()}
+    return next((name, encoder) for name, encoder in ENCODERS.items() if encoder.reads == read)
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:

@@ -1,6 +1,7 @@
 """The protocol of an encoder's configuration: one file = one encoder, its config on top, the module below."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -15,6 +16,14 @@ class EncoderSettings(Config):
     kind: str
     reads: ClassVar[str]
     """The kind of input: tokens, pixels, frames, …"""
+
+    pace: ClassVar[Mapping[str, Any]] = {}
+    """How a first training goes, where it is not as for a text: fields of `Pace`."""
+
+    @classmethod
+    def first(cls, n_units: int) -> Mapping[str, Any]:
+        """The settings of a first recipe, for an input of so many units, as fields count them."""
+        return {}
 
     @property
     def d_out(self) -> int:

@@ -37,6 +37,20 @@ def _sizes(d_model: int) -> dict[str, Any]:
 PRESETS: dict[str, dict[str, Any]] = {"tiny": _sizes(192), "small": _sizes(384), "base": _sizes(768)}
 
 
+FIRST: dict[str, Any] = {
+    "stem": "conv",
+    "stem_depth": 2,
+    "d_stem": 32,
+    "d_model": 128,
+    "n_heads": 2,
+    "d_ff": 256,
+    "n_layers": 2,
+}
+"""Half a million parameters: what tens of thousands of pictures can fill (recipes/cifar10.toml)."""
+MOST_FIRST = 200
+"""Patches of a first model."""
+
+
 class ViTConfig(BlockConfig, EncoderSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     kind: Literal["vit"] = "vit"
@@ -85,6 +99,15 @@ class ViTConfig(BlockConfig, EncoderSettings):
         if self.position == "sinusoidal" and self.d_model % 4:
             raise ValueError(f"sinusoidal positions need d_model ({self.d_model}) to be a multiple of 4")
         return self
+
+    pace: ClassVar[Mapping[str, Any]] = {"optimizer": "muon", "lr": 3e-3, "schedule": "linear"}
+
+    @classmethod
+    def first(cls, n_units: int) -> Mapping[str, Any]:
+        """A small one with a convolutional stem, whose patches are at most about 200."""
+        if n_units < FEW_PATCHES:
+            return FIRST | {"patch": 2}
+        return FIRST | {"patch": next((p for p in (4, 8) if 16 * n_units <= MOST_FIRST * p**2), 16)}
 
     @property
     def d_out(self) -> int:
