@@ -23,6 +23,7 @@ from regard.models import (
     BERT4RecConfig,
     BertConfig,
     BertPretrainingConfig,
+    CaptionerConfig,
     ClassifierConfig,
     CTCConfig,
     GPTConfig,
@@ -35,6 +36,7 @@ from regard.models import (
     TransducerConfig,
     TransformerConfig,
 )
+from regard.models.captioner import RNNDecoderConfig, TransformerDecoderConfig
 from regard.models.encoders import RNNEncoderConfig, TransformerEncoderConfig, WordsEncoderConfig
 from regard.models.encoders.bert import PRESETS as BERT_PRESETS
 from regard.models.encoders.speech import SpeechConfig
@@ -42,6 +44,7 @@ from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
 from regard.tasks import TASKS, RecommendConfig, TagConfig, Task, TranscribeConfig
+from regard.tasks.caption import CaptionSearch
 from regard.tasks.dialogue import ReplyConfig
 from regard.tasks.language_model import ContinueConfig
 from regard.tasks.pretrain import PretrainTokenizer
@@ -100,6 +103,12 @@ SECTIONS = (
     *TASK_SECTIONS,
     *FIELD_SECTIONS,
     Section("`[task.decode]` of `transcribe`", HearConfig, "How a transcript is searched for."),
+    Section(
+        "`[task.decode]` of `caption`",
+        CaptionSearch,
+        "As for `translate`; only these differ.",
+        ("min_length", "max_length"),
+    ),
     Section("`[fields.items]`", ItemsSettings, "How interactions become histories, for `recommend`."),
     Section(
         '`[task.loss]` with `kind = "softmax"`', SoftmaxConfig, "Cross-entropy over the whole catalogue."
@@ -214,6 +223,19 @@ SECTIONS = (
         ("init_from", "freeze", "dropout"),
     ),
     Section(
+        '`[model]` with `kind = "captioner"`',
+        CaptionerConfig,
+        "For `caption`; its encoder is a `cnn` or a `vit`.",
+        ("init_from", "freeze", "encoder", "decoder", "dropout"),
+    ),
+    Section('`[model.decoder]` with `kind = "rnn"`', RNNDecoderConfig, "The default decoder of a captioner."),
+    Section(
+        '`[model.decoder]` with `kind = "transformer"`',
+        TransformerDecoderConfig,
+        "It also has every setting of a Transformer layer; these differ or are new.",
+        ("n_layers", "norm", "tie_embeddings"),
+    ),
+    Section(
         '`[model.encoder]` with `kind = "rnn"`',
         RNNEncoderConfig,
         "The default encoder; a tagger's and a relater's have `d_hidden` 256 and `dropout` 0.5 unless told.",
@@ -290,6 +312,22 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
         "n_heads": "attention heads; must divide `d_model`",
         "n_layers": "stacked",
         "position": "as above",
+    },
+    CaptionerConfig: {"encoder": "what reads the picture", "decoder": "what writes and looks"},
+    RNNDecoderConfig: {
+        "cell": CELL,
+        "d_embed": "width of an embedded token",
+        "n_layers": "recurrent layers",
+        "attention": "as for `rnn_seq2seq`",
+        "order": "as for `rnn_seq2seq`",
+        "input_feeding": "as for `rnn_seq2seq`",
+        "combine": "as for `rnn_seq2seq`",
+        "dropout": "on embeddings, regions and outputs",
+    },
+    TransformerDecoderConfig: {
+        "n_layers": "Transformer layers",
+        "norm": "where layers are normalised",
+        "tie_embeddings": "the output matrix is the embedding's",
     },
     TokenizerConfig: {
         "kind": "byte-pair encoding, unigram, WordPiece, characters, or whole words",

@@ -79,7 +79,9 @@ def test_pictures_are_embedded_by_the_encoder_of_a_classifier(tmp_path: Path, na
 def test_an_encoder_of_pictures_is_no_beginning_for_texts(tmp_path: Path) -> None:
     task, model, config = classifier("cnn")
     save_model(tmp_path / "pictures", task, task.config, model, config, {})
-    with pytest.raises(RecipeError, match=r"pictures reads image, and only an encoder of texts can begin"):
+    with pytest.raises(
+        RecipeError, match=r"pictures: its encoder reads image, and has no vocabulary; give one of texts"
+    ):
         assert read_encoder(tmp_path / "pictures").tokenizer
 
 

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "models": "fields.axis layers attention linear text.tags config errors",
     # what a problem means
     "tasks": "layers.inputs layers.heads layers.retrieval layers.sampled models baselines files text fields"
-    " data metrics decode config errors"
+    " data metrics decode attention.tap config errors"
     " init.columns init.match init.guess init.plan init.settings init.seq2seq"
     " check.finding check.rows check.labels",
     "training.machine": "",

@@ -28,7 +28,7 @@ PROTOCOLS = {
 """The modules of tasks, models and fields that they may import: protocols, tables, what maps are between."""
 EXCUSED = {("data/paired.py", "regard.fields.sentences")}
 """The layout of pairs of sentences names the three classes of a pair as the field of documents does."""
-ALSO_WORDS = {"answer", "audio", "image", "label", "series", "speech", "text", "words"}
+ALSO_WORDS = {"answer", "audio", "caption", "image", "label", "series", "speech", "text", "words"}
 """Kinds that are the names of roles, of parts of messages or of elements of a page as well."""
 
 

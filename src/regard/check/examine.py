@@ -97,7 +97,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     usable = [row for row in splits["train"] if data.usable(row)]
     try:
         corpus = Corpus(recipe, base)
-        vocabulary = None if pretrained is None else pretrained.tokenizer
+        vocabulary = None if pretrained is None else pretrained.vocabulary
         task = fitted(recipe, usable, vocabulary, corpus.described())
         findings += _of_encoder(recipe, task)
         if all(finding.severity != "error" for finding in findings):

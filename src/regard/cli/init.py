@@ -84,14 +84,15 @@ def _show(guess: "Guess") -> None:
     for reason in guess.reasons:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
+    shown = guess.sample[:SHOWN]
+    roles = [role for role in guess.columns if any(role in row.cells for row in shown)]
     rows = [
-        [printable(text_of(row.cells[role]).replace("\n", " / ")) for role in guess.columns]
-        for row in guess.sample[:SHOWN]
+        [printable(text_of(row.cells.get(role, "")).replace("\n", " / ")) for role in roles] for row in shown
     ]
-    widths = [max(map(cell_len, column)) for column in zip(guess.columns, *rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(roles, *rows, strict=True)]
     most = _widest(widths, console.OUT.width - GAP * (len(widths) - 1))
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    for role in guess.columns:
+    for role in roles:
         table.add_column(role, no_wrap=True, overflow="ellipsis", max_width=most)
     for row in rows:
         table.add_row(*map(Text, row))

@@ -171,6 +171,24 @@ class Image(Media):
     def _pixels(self, source: Source) -> Pixels:
         return _open(source).fitted(*self.shape, stretch=self.config.resize == "stretch")
 
+    def region(self, value: Source, box: Sequence[float]) -> tuple[float, float, float, float]:
+        """Where a box of a picture's own pixels (left, top, width, height) ends up: left, top, right and
+        bottom as shares of the sides.
+        """
+        head = _open(value).head
+        stretch, (n_rows, n_columns, _) = self.config.resize == "stretch", self.shape
+        whole = (0.0, 0.0, float(head.width), float(head.height))
+        left, top, right, bottom = (
+            whole if stretch else picture.middle(head.width, head.height, n_columns / n_rows)
+        )
+        x, y, width, height = box
+        return (
+            (x - left) / (right - left),
+            (y - top) / (bottom - top),
+            (x + width - left) / (right - left),
+            (y + height - top) / (bottom - top),
+        )
+
     def save(self, folder: Path) -> None:
         (folder / "image.json").write_text(json.dumps({"format_version": 1, **self.width}, indent=1) + "\n")
 

@@ -23,6 +23,8 @@ SYNONYMS = {
         *("audio", "audio_filepath", "audio_path", "wav", "sound", "recording", "clip", "file", "filename"),
         *("file_name", "path", "音频", "录音", "语音"),
     ),
+    "captions": ("captions", "caption", "sentences", "描述", "说明"),
+    "objects": ("objects", "boxes"),
     "label": ("label", "labels", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
     "document": ("document", "article", "文章", "正文"),

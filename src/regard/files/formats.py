@@ -8,19 +8,22 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from regard.errors import DataError
-from regard.files import conll, semeval, speech, squad
+from regard.files import captions, conll, semeval, speech, squad
 from regard.files.idx import is_idx
 from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
 
 def file_format(path: str) -> str:
     """By the suffix below `.gz`: `tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`,
-    `arff`, `npy`, `npz`, `idx` (by its end, ubyte) or `text`; `folder` for a name that ends in `/`.
+    `arff`, `npy`, `npz`, `idx` (by its end, ubyte), `captions` (by its name) or `text`; `folder` for a name
+    that ends in `/`.
     """
     if path.endswith("/"):
         return "folder"
     if is_idx(path):
         return "idx"
+    if captions.NAMES.fullmatch(Path(path).name):
+        return "captions"
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
     formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}

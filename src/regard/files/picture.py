@@ -91,7 +91,7 @@ class Picture:
             self._image.draft(None, sides)  # a JPEG of more than four times the size is decoded smaller
             image = self._converted(n_channels)
             if image.size != (width, height):
-                box = None if stretch else _middle(image.width, image.height, width / height)
+                box = None if stretch else middle(image.width, image.height, width / height)
                 image = image.resize((width, height), _pillow().Image.Resampling.BILINEAR, box)
             return _array(image)
 
@@ -174,7 +174,7 @@ def _array(image: Any) -> Pixels:
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
-def _middle(width: int, height: int, shape: float) -> tuple[float, float, float, float]:
+def middle(width: int, height: int, shape: float) -> tuple[float, float, float, float]:
     """The largest box in the middle that has this shape, columns to rows: left, top, right, bottom."""
     inner_width, inner_height = min(width, height * shape), min(height, width / shape)
     left, top = (width - inner_width) / 2, (height - inner_height) / 2

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from regard.errors import DataError
-from regard.files import conll, parquet, semeval, squad
+from regard.files import captions, conll, parquet, semeval, squad
 from regard.files.arrays import arrays, cell_of, moments, names_of, refuse_unequal
 from regard.files.columns import Column, cell_places, column_name, named_like
 from regard.files.documents import By, documents
@@ -37,6 +37,7 @@ Record = Mapping[Any, object]
 """The raw cells of one record, by name or by number from 1."""
 Labelled = Callable[[str, Iterator[str], Refuse], Iterator[tuple[int, Stretch, str | None]]]
 """The series of a file, each with its line and its label."""
+CAPTIONS = "captions"
 SERIES = "series"
 """The role that tables of measurements fill."""
 
@@ -508,6 +509,9 @@ def _folder_rows(file: str, reading: Reading) -> Iterator[Row]:
     if is_kaldi(resolve(file, reading.base)):
         yield from _kaldi_rows(file, reading)
         return
+    if CAPTIONS in reading.columns and (name := captions.caption_file(resolve(file, reading.base))):
+        yield from _caption_rows(file + name, reading)
+        return
     roles = [role for role in reading.columns if reading.field(role).suffixes]
     others = [role for role in reading.columns if role not in roles]
     if len(roles) != 1 or others not in ([], ["label"]):
@@ -566,6 +570,37 @@ def _relation_rows(file: str, reading: Reading) -> Iterator[Row]:
     return (Row(dict(cells), file, line) for line, cells in records)
 
 
+def _caption_rows(file: str, reading: Reading) -> Iterator[Row]:
+    if not {"image", CAPTIONS} & reading.columns.keys():
+        yield from _text_rows(file, reading)
+        return
+    folder = resolve(file, reading.base).parent
+    yield from _described(file, captions.numbered(file, reading.lines(file), folder, reading.refuse), reading)
+
+
+def _described(
+    file: str, records: Iterator[tuple[int, dict[str, object]]], reading: Reading
+) -> Iterator[Row]:
+    """Pictures with captions, whose roles the file itself knows."""
+    for role, column in reading.columns.items():
+        if role not in ("image", CAPTIONS, "objects"):
+            raise DataError(f"{file}: holds pictures and their captions, no {role}; is the task right?")
+        if column is not None:
+            raise DataError(f"{file}: the {role} has its place in such a file; leave out its column")
+    for number, raw in records:
+        wanted = {role: raw[role] for role in reading.columns if role in raw}
+        cells = reading.cells(file, f"{file}:{number}", wanted, {role: f"its {role}" for role in wanted})
+        if cells is not None:
+            yield Row(cells, file, number)
+
+
+def _json_document_rows(file: str, reading: Reading) -> Iterator[Row]:
+    if {"image", CAPTIONS} & reading.columns.keys():
+        found = captions.coco(file, encoding=reading.encoding, base=reading.base, refuse=reading.refuse)
+        return _described(file, found, reading)
+    return _question_rows(file, reading)
+
+
 def _question_rows(file: str, reading: Reading) -> Iterator[Row]:
     for role, column in reading.columns.items():
         if role not in squad.ROLES:
@@ -613,6 +648,9 @@ def _array_objects(file: str, reading: Reading) -> Iterator[Record]:
 def _folder_objects(file: str, reading: Reading) -> Iterator[Record]:
     """Every file that is not hidden, and the folder it is in, or the label that its name begins with."""
     folder = resolve(file, reading.base)
+    if name := captions.caption_file(folder):
+        yield from _caption_objects(file + name, reading)
+        return
     if is_kaldi(folder):
         for _, _, cells in kaldi(folder, file):
             audio = cells["audio"]
@@ -622,6 +660,11 @@ def _folder_objects(file: str, reading: Reading) -> Iterator[Record]:
         label, _, rest = path.partition("/")
         named = label if rest else label_in_name(path)
         yield {"file": path, "label": named} if named else {"file": path}
+
+
+def _caption_objects(file: str, reading: Reading) -> Iterator[Record]:
+    folder = resolve(file, reading.base).parent
+    return (cells for _, cells in captions.numbered(file, reading.lines(file), folder))
 
 
 @dataclass(frozen=True)
@@ -664,7 +707,8 @@ READERS: dict[str, Reader] = {
         like="SemEval-2010 task 8, a numbered sentence and its relation; give it a name that ends in "
         f"{semeval.SUFFIX}",
     ),
-    "squad": Reader(_question_rows),
+    "squad": Reader(_json_document_rows),
+    "captions": Reader(_caption_rows, _caption_objects, names_roles=True),
     "ts": Reader(
         partial(_labelled_rows, ts_records), partial(_labelled_objects, ts_records), names_roles=True
     ),

@@ -35,7 +35,7 @@ def questions(
     refuse: Refuse = refuse_at_once,
 ) -> Iterator[Found]:
     """Yields every question with its context and its answers."""
-    for where, context, asked in _paragraphs(file, _articles(file, _content(file, encoding, base)), refuse):
+    for where, context, asked in _paragraphs(file, _articles(file, whole_json(file, encoding, base)), refuse):
         for number, one in enumerate(asked, 1):
             named = one.get("id") if isinstance(one, dict) else None
             name = str(named) if isinstance(named, str | int) else f"{where}, question {number}"
@@ -46,7 +46,8 @@ def questions(
                 refuse(fault)
 
 
-def _content(file: str, encoding: str, base: Path | None) -> str:
+def whole_json(file: str, encoding: str, base: Path | None) -> str:
+    """The text of a file of JSON, which is read as a whole and therefore bounded."""
     path = resolve(file, base)
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as raw:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from regard.errors import DataError, did_you_mean
 from regard.fields.label import USUAL_LENGTH, Label
+from regard.files.captions import gathered
 from regard.files.columns import Column, named_like
 from regard.files.formats import aligned_cells, file_format
 from regard.files.lines import expand
@@ -144,6 +145,8 @@ def sample_rows(
     records = read_rows(
         files, columns, fields=settings.unfitted, encoding=encoding, measured=settings.measured
     )
+    if settings.gathered is not None:
+        records = gathered(records, *settings.gathered)
     return (row for record in records for row in kind.rows(record))
 
 
@@ -165,8 +168,8 @@ def _recognised(
     """The task that the files are for, and the roles of their columns."""
     tasks = _possible(files[0], asked, given)
     if reader(files[0]).records is None:
-        (kind,) = tasks
-        return kind, Match({role: given.get(role) for role in kind.data.roles}, 1.0)
+        kind = next((one for one in tasks if one.data.holds(files[0])), tasks[0])
+        return kind, Match({role: given.get(role) for role in kind.data.roles}, 1.0, fields=kind.data.kinds)
     if len(tasks) == 1 and tasks[0].data.is_one_text and file_format(files[0]) == "text":
         return tasks[0], Match(dict.fromkeys(tasks[0].data.roles), 1.0)
     table = _table(files, encoding, any(isinstance(column, str) for column in given.values()))

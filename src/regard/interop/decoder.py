@@ -22,6 +22,11 @@ class PretrainedDecoder:
     weights: Path
     """File of the tensors."""
 
+    @property
+    def vocabulary(self) -> Tokenizer:
+        """The vocabulary that a training begins with."""
+        return self.tokenizer
+
 
 def read_decoder(folder: Path) -> PretrainedDecoder:
     """Read a language model; CheckpointError or RunError if the folder holds none."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard import __version__, durable
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.fields.text import Text
-from regard.interop import bert
+from regard.interop import bert, vit
 from regard.interop.tensors import WEIGHTS
 from regard.layers.pooling import Pooler
 from regard.models import EncoderConfig, EncodingConfig
@@ -46,12 +46,17 @@ class PretrainedEncoder:
     """The name of the field."""
 
     @property
+    def vocabulary(self) -> Tokenizer | None:
+        """The vocabulary that a training begins with; None for an encoder of something else than texts."""
+        return self.field.tokenizer if isinstance(self.field, Text) else None
+
+    @property
     def tokenizer(self) -> Tokenizer:
-        """The vocabulary of an encoder of texts, which is all that a training can begin with."""
+        """The vocabulary of an encoder of texts."""
         if not isinstance(self.field, Text):
             raise RecipeError(
-                f"model.init_from: the encoder in {self.folder} reads {self.field.kind}, and only an encoder "
-                "of texts can begin another training; leave init_from out"
+                f"{self.folder}: its encoder reads {self.field.kind}, and has no vocabulary; give one"
+                " of texts"
             )
         return self.field.tokenizer
 
@@ -102,6 +107,8 @@ def read_encoder(folder: Path) -> PretrainedEncoder:
     path = folder / "config.json"
     content = read_json(path) if path.is_file() else {}
     if "model_type" in content:
+        if content["model_type"] in vit.MODEL_TYPES:
+            return from_vit(folder, vit.read(folder))
         return from_bert(folder, bert.read(folder))
     if "encoder" in content:
         return _from_encoder_folder(folder, content)
@@ -116,6 +123,13 @@ def from_bert(folder: Path, hf_folder: bert.BertFolder) -> PretrainedEncoder:
         hf_folder.tensors,
         folder / WEIGHTS,
         hf_folder.max_length,
+    )
+
+
+def from_vit(folder: Path, hf_folder: vit.ViTFolder) -> PretrainedEncoder:
+    field, weights = hf_folder.field, folder / WEIGHTS
+    return PretrainedEncoder(
+        folder, hf_folder.config, field, hf_folder.tensors, weights, field.most, field.name
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.errors import RecipeError
 from regard.interop.decoder import PretrainedDecoder, read_decoder
@@ -37,7 +37,7 @@ def resolve(recipe: Recipe, pretrained: Pretrained | None) -> Recipe:
     if pretrained is None:
         return recipe
     tokenizer: Any = getattr(recipe.task, "tokenizer", None)
-    if tokenizer is not None and tokenizer != type(tokenizer)():
+    if pretrained.vocabulary is not None and tokenizer is not None and tokenizer != type(tokenizer)():
         raise RecipeError(f"task.tokenizer: the vocabulary comes from {pretrained.folder}; leave this out")
     model, content = recipe.model, recipe.model_dump(mode="json")
     if isinstance(model, GPTConfig):
@@ -99,4 +99,17 @@ def initialize(model: nn.Module, pretrained: Pretrained) -> None:
             fits = name in tensors and tensors[name].shape == tensor.shape
             required = isinstance(pretrained, PretrainedDecoder) or name.startswith(PREFIX)
             if fits if name.startswith(optional) else required:
+                _refuse_misfit(name, tensor, tensors.get(name), pretrained.folder)
                 tensors[name].copy_(tensor)
+
+
+def _refuse_misfit(name: str, theirs: Tensor, ours: Tensor | None, folder: Path) -> None:
+    """Refuse what depends on the size of inputs, such as the positions of patches, if sizes differ."""
+    if ours is None or ours.shape != theirs.shape:
+        there, here = (
+            "missing" if one is None else " × ".join(map(str, one.shape)) for one in (theirs, ours)
+        )
+        raise RecipeError(
+            f"model.init_from: {name} is {there} in {folder}, and {here} here; give inputs the size that the "
+            "encoder was trained with (fields.image.size and channels)"
+        )

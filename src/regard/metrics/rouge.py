@@ -56,10 +56,10 @@ def _shared(summary: list[str], reference: list[str], n: int) -> float:
 
 def _in_order(summary: list[str], reference: list[str]) -> float:
     """F1 of the longest common subsequence of words."""
-    return _f1(_common(summary, reference), len(summary), len(reference))
+    return _f1(longest_common(summary, reference), len(summary), len(reference))
 
 
-def _common(first: list[str], second: list[str]) -> int:
+def longest_common(first: list[str], second: list[str]) -> int:
     """The length of the longest common subsequence, row by row of its table."""
     best = [0] * (len(second) + 1)
     for word in first:

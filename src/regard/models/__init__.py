@@ -7,6 +7,7 @@ from pydantic import Field
 from regard.models.answerer import Answerer, AnswererConfig
 from regard.models.bert4rec import BERT4Rec, BERT4RecConfig
 from regard.models.bert_pretraining import BertPretraining, BertPretrainingConfig
+from regard.models.captioner import Captioner, CaptionerConfig
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.ctc import CTC, CTCConfig
 from regard.models.encoders import EncoderConfig, EncodingConfig
@@ -32,6 +33,7 @@ ModelConfig = Annotated[
     TransformerConfig
     | RNNConfig
     | ClassifierConfig
+    | CaptionerConfig
     | TaggerConfig
     | HMMConfig
     | RelaterConfig
@@ -64,6 +66,8 @@ __all__ = [
     "BertPretrainingConfig",
     "CNNConfig",
     "CTCConfig",
+    "Captioner",
+    "CaptionerConfig",
     "Classifier",
     "ClassifierConfig",
     "DLinear",

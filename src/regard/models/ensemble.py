@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.layers.inputs import Inputs
+from regard.models.captioner import Captioner
 from regard.models.rnn_seq2seq import RNNSeq2Seq
 from regard.models.transformer import Transformer
 
-Member = Transformer | RNNSeq2Seq
+Member = Transformer | RNNSeq2Seq | Captioner
 States = tuple[Any, ...]
 
 

@@ -115,19 +115,22 @@ class RNNSeq2Seq(nn.Module):
         d = config.d_hidden
         self.embed_target = Embed(widths.target["vocab"], config.d_embed, scale=False, dropout=config.dropout)
         shared = widths.shared and config.tie_embeddings
-        self.embed_source = (
-            None
-            if shared
-            else Embed(widths.input["vocab"], config.d_embed, scale=False, dropout=config.dropout)
-        )
-        self.encoder = Recurrent(
-            config.cell,
-            config.d_embed,
-            d,
-            config.n_layers,
-            bidirectional=config.bidirectional,
-            dropout=config.dropout,
-        )
+        self.embed_source: Embed | None = None
+        self.encoder: Recurrent | None = None
+        if "vocab" in widths.input:  # else the model is a decoder over states that others make
+            self.embed_source = (
+                None
+                if shared
+                else Embed(widths.input["vocab"], config.d_embed, scale=False, dropout=config.dropout)
+            )
+            self.encoder = Recurrent(
+                config.cell,
+                config.d_embed,
+                d,
+                config.n_layers,
+                bidirectional=config.bidirectional,
+                dropout=config.dropout,
+            )
         self.attention = attention(config.attention, d)
         self.looks_first = config.attention == "none" or config.order == "bahdanau"
         self.feeds = self.looks_first or bool(config.input_feeding)
@@ -155,7 +158,10 @@ class RNNSeq2Seq(nn.Module):
         head: heads.Head = heads.logits,
     ) -> Tensor:
         """The `head` of the attentional vectors at the kept target positions, laid end to end (N)."""
-        state = self.start(inputs)
+        return self.decode(self.start(inputs), target_BT, keep_BT, head)
+
+    def decode(self, state: RNNState, target_BT: Tensor, keep_BT: Tensor | None, head: heads.Head) -> Tensor:
+        """The same from the state before the first token."""
         gates_BTG = self.cells.enter(self.embed_target(target_BT, positions_like(target_BT)))
         if self.feeds:
             vectors = []
@@ -176,13 +182,17 @@ class RNNSeq2Seq(nn.Module):
 
     def encode(self, inputs: Inputs) -> Encoded:
         """The states of the source, and the last one as their summary."""
+        assert self.encoder is not None
         embed = self.embed_target if self.embed_source is None else self.embed_source
         x_BKD = embed(inputs["ids"], positions_like(inputs["ids"]))
         states_BKD, final_BD = self.encoder(x_BKD, inputs["lengths"])
         return Encoded(states_BKD, inputs["lengths"], summary_RD=final_BD)
 
     def start(self, inputs: Inputs) -> RNNState:
-        encoded = self.encode(inputs)
+        return self.begin(self.encode(inputs), inputs["ids"])
+
+    def begin(self, encoded: Encoded, source_BK: Tensor | None = None) -> RNNState:
+        """The state before the first token, over encoded sources; `source_BK` is what could be copied."""
         final_BD = encoded.summary_RD
         assert final_BD is not None
         states = (
@@ -191,7 +201,10 @@ class RNNSeq2Seq(nn.Module):
         memory = Memory(states, encoded.lengths_R, final_BD)
         layers = self.cells.start(torch.tanh(self.bridge(final_BD)))
         project = OutputProjection(self.output_weight, self.output_bias)
-        source = None if self.copying is None else self.copying.project_source(encoded, inputs["ids"])
+        source = None
+        if self.copying is not None:
+            assert source_BK is not None
+            source = self.copying.project_source(encoded, source_BK)
         zeros_BD = torch.zeros_like(final_BD)
         context_BD = zeros_BD if self.feeds_context else None
         return RNNState(memory, layers, zeros_BD, context_BD, project, source)

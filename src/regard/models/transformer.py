@@ -20,6 +20,7 @@ from regard.layers.block import BlockConfig
 from regard.layers.copying import Copyable, Copying
 from regard.layers.cpu.fused_step import FusedStep, padding_bias
 from regard.layers.cpu.output_projection import OutputProjection
+from regard.layers.embed import Embed
 from regard.layers.inputs import Encoded, Inputs
 from regard.layers.stack import Stack, embedding, positions_like
 from regard.linear import Linear
@@ -87,8 +88,11 @@ class Transformer(nn.Module):
         super().__init__()
         self.embed_target = embedding(config, widths.target["vocab"])
         shared = widths.shared and config.tie_embeddings
-        self.embed_source = None if shared else embedding(config, widths.input["vocab"])
-        self.encoder = Stack(config, config.n_encoder_layers)
+        self.embed_source: Embed | None = None
+        self.encoder: Stack | None = None
+        if "vocab" in widths.input:  # else the model is a decoder over states that others make
+            self.embed_source = None if shared else embedding(config, widths.input["vocab"])
+            self.encoder = Stack(config, config.n_encoder_layers)
         self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
         n_tokens = widths.target["vocab"]
         self.output = None if config.tie_embeddings else Linear(config.d_model, n_tokens, bias=False)
@@ -104,6 +108,17 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """The `head` of the decoder's states at the kept target positions, laid end to end (N)."""
         encoded = self.encode(inputs, unpad=self.training)
+        return self.decode(encoded, target_BT, keep_BT, head, inputs["ids"])
+
+    def decode(
+        self,
+        encoded: Encoded,
+        target_BT: Tensor,
+        keep_BT: Tensor | None,
+        head: heads.Head,
+        source_BK: Tensor | None = None,
+    ) -> Tensor:
+        """The same over encoded sources; `source_BK` is what could be copied."""
         memory = self.decoder.project_kv(encoded.states_RTD, unpadded=encoded.unpadded)
         hidden_BTD, _ = self.decoder(
             self.embed_target(target_BT, positions_like(target_BT)),
@@ -113,7 +128,8 @@ class Transformer(nn.Module):
         )
         copied = None
         if self.copying is not None:
-            copied = self.copying(hidden_BTD, self.copying.project_source(encoded, inputs["ids"]))
+            assert source_BK is not None
+            copied = self.copying(hidden_BTD, self.copying.project_source(encoded, source_BK))
         out = heads.HeadInput(hidden_BTD.flatten(0, 1), self.output_weight, copied=copied)
         return head(out if keep_BT is None else out.at(keep_BT.flatten()))
 
@@ -126,6 +142,7 @@ class Transformer(nn.Module):
 
         That is for training: an answer must not depend, to the bit, on the lengths of others in its batch.
         """
+        assert self.encoder is not None
         source_BK, lengths_B = inputs["ids"], inputs["lengths"]
         unpadded = Unpadded.of(lengths_B, source_BK.shape[1]) if unpad else None
         embed = self.embed_target if self.embed_source is None else self.embed_source
@@ -136,7 +153,10 @@ class Transformer(nn.Module):
         return Encoded(states_BKD, lengths_B, unpadded=unpadded)
 
     def start(self, inputs: Inputs) -> TransformerState:
-        encoded = self.encode(inputs)
+        return self.begin(self.encode(inputs), inputs["ids"])
+
+    def begin(self, encoded: Encoded, source_BK: Tensor | None = None) -> TransformerState:
+        """The state before the first token, over encoded sources; `source_BK` is what could be copied."""
         lengths_B = encoded.lengths_R
         memory = self.decoder.project_kv(encoded.states_RTD)
         fused_step = FusedStep.of(self.embed_target, self.decoder)
@@ -145,7 +165,10 @@ class Transformer(nn.Module):
             if fused_step is None
             else padding_bias(lengths_B, encoded.states_RTD.shape[1], memory[0].k_BGKE.dtype)
         )
-        source = None if self.copying is None else self.copying.project_source(encoded, inputs["ids"])
+        source = None
+        if self.copying is not None:
+            assert source_BK is not None
+            source = self.copying.project_source(encoded, source_BK)
         has_reach = self.reach is not None
         return TransformerState(
             memory,

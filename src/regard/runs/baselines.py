@@ -173,7 +173,7 @@ def of_recipe(recipe: Recipe, base: Path, tick: Callable[[str], None]) -> Baseli
     pretrained = load_pretrained(recipe, base)
     recipe = resolve(recipe, pretrained)
     corpus = Corpus(recipe, base)
-    task = corpus.fit(None if pretrained is None else pretrained.tokenizer)
+    task = corpus.fit(None if pretrained is None else pretrained.vocabulary)
     scored = corpus.scored(task)
     held_out: list[Row] = []
     rows, n_read = training_rows(corpus.learnt(held_out))

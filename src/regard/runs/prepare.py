@@ -227,7 +227,7 @@ def prepare(
             if begun:
                 now = identity.identity(recipe, base, folder / "task", corpus.memo, _weights(pretrained))
                 accepted = _compare(folder, now, accept_changes)
-            vocabulary = None if pretrained is None else pretrained.tokenizer
+            vocabulary = None if pretrained is None else pretrained.vocabulary
             task = kind.load(recipe.task, folder / "task") if begun else corpus.fit(vocabulary)
             scored = corpus.scored(task)
             _fits(recipe, task)

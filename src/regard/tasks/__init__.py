@@ -6,11 +6,13 @@ from typing import Annotated
 
 from regard.config import Choice
 from regard.errors import DataError
+from regard.files.captions import gathered
 from regard.files.columns import Column
 from regard.files.lines import Refuse, refuse_at_once
 from regard.files.read import read_rows
 from regard.files.row import Row
 from regard.tasks.answer import Answer, AnswerConfig
+from regard.tasks.caption import CaptionConfig, Captioning
 from regard.tasks.classify import Classify, ClassifyConfig
 from regard.tasks.classify_pair import ClassifyPair, ClassifyPairConfig
 from regard.tasks.dialogue import Dialogue, DialogueConfig
@@ -43,6 +45,7 @@ _ALL: tuple[type[AnyTask], ...] = (
     Recommend,
     Forecast,
     Transcribe,
+    Captioning,
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
 TaskConfig = Annotated[TaskSettings, Choice(TASKS, lambda task: task.settings)]
@@ -75,6 +78,8 @@ def task_rows(
         measured=config.measured,
         refuse=refuse,
     )
+    if config.gathered is not None and columns.keys() == set(config.roles):
+        records = gathered(records, *config.gathered)
     for record in records:
         try:
             yield from task.rows(record) if columns.keys() == set(config.roles) else [record]
@@ -87,6 +92,8 @@ __all__ = [
     "Answer",
     "AnswerConfig",
     "AnyTask",
+    "CaptionConfig",
+    "Captioning",
     "Classify",
     "ClassifyConfig",
     "ClassifyPair",

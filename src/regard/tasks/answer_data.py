@@ -14,6 +14,7 @@ from regard.errors import DataError
 from regard.fields.span import answer_places, first_answer
 from regard.fields.windows import BETWEEN, tokens_at
 from regard.files import squad
+from regard.files.captions import is_coco
 from regard.files.columns import Column
 from regard.files.row import Row
 from regard.init.columns import Columns, Picked, Table, longest_text, texts
@@ -179,6 +180,7 @@ ANSWER = TaskData(
     examine=_examine,
     too_long=_too_long,
     formats=frozenset({"squad"}),
+    holds=lambda file: not is_coco(file),
     usable=_is_found,
     examine_pieces=_examine_pieces,
     length=_length,

@@ -27,7 +27,7 @@ from regard.files.row import Row, text_of
 from regard.layers import heads
 from regard.layers.heads import smoothed_cross_entropy
 from regard.layers.inputs import Inputs
-from regard.models import Ensemble, RNNSeq2Seq, Transformer
+from regard.models import Captioner, Ensemble, RNNSeq2Seq, Transformer
 from regard.models.widths import Widths
 from regard.tasks.prediction import Written
 from regard.tasks.shared import moved, tensors
@@ -52,7 +52,7 @@ class Seq2SeqConfig(TaskSettings):
 
     @property
     def unfitted(self) -> Fields:
-        source, target = self.roles
+        source, target = self.roles[:2]
         return {source: Text(self.tokenizer), target: Text(self.tokenizer)}
 
     @property
@@ -123,7 +123,7 @@ class Seq2Seq(Writing, Generic[Co]):
     @classmethod
     def fit(cls, config: Co, rows: Iterable[Row], tokenizer: Tokenizer | None = None) -> Self:
         source, target = cls._unfitted(config)
-        given, wanted = config.roles
+        given, wanted = config.roles[:2]
         pairs = sampled(
             (source.parse(row.cells[given], row.where), target.parse(row.cells[wanted], row.where))
             for row in rows
@@ -143,7 +143,7 @@ class Seq2Seq(Writing, Generic[Co]):
     @staticmethod
     def _unfitted(config: Co) -> tuple[Any, Any]:
         """The fields of source and target before anything is learnt."""
-        source, target = (config.unfitted[role] for role in config.roles)
+        source, target = (config.unfitted[role] for role in config.roles[:2])
         return source, target
 
     @property
@@ -153,7 +153,7 @@ class Seq2Seq(Writing, Generic[Co]):
     @property
     def fields(self) -> dict[str, Any]:
         """The fitted fields, by role."""
-        return dict(zip(self.roles, (self.source, self.target), strict=True))
+        return dict(zip(self.roles[:2], (self.source, self.target), strict=True))
 
     @property
     def tokenizers(self) -> dict[str, Tokenizer]:
@@ -178,7 +178,7 @@ class Seq2Seq(Writing, Generic[Co]):
         if config.joint:
             learnt = target.load(folder).learnt
             return cls(config, replace(source, learnt=learnt), replace(target, learnt=learnt))
-        given, wanted = config.roles
+        given, wanted = config.roles[:2]
         return cls(config, source.load(folder / given), target.load(folder / wanted))
 
     def value(self, row: Row) -> Any:
@@ -186,7 +186,7 @@ class Seq2Seq(Writing, Generic[Co]):
         return self.source.parse(row.cells[self.roles[0]], row.where)
 
     def encode(self, rows: Sequence[Row]) -> list[Example]:
-        _, wanted = self.roles
+        _, wanted = self.roles[:2]
         limit = self.config.max_length
         sources = self.source.encode([self.value(row) for row in rows])
         targets = self.target.encode([row.cells.get(wanted, "") for row in rows])
@@ -212,10 +212,19 @@ class Seq2Seq(Writing, Generic[Co]):
     def size(self, example: Example) -> tuple[int, int]:
         return self.input.size(example.arrays), max(1, len(example.arrays["target"]) - 1)
 
+    def targets(self, example: Example) -> Sequence[Any]:
+        """The target of an example, framed; several where several are right."""
+        return [example.arrays["target"]]
+
     def collate(self, examples: Sequence[Example]) -> Seq2SeqBatch:
-        targets = [example.arrays["target"] for example in examples]
+        by_example = [self.targets(example) for example in examples]
+        targets = [target for several in by_example for target in several]
+        inputs = tensors(self.input.collate([example.arrays for example in examples]))
+        if len(targets) > len(examples):
+            counts = torch.tensor([len(several) for several in by_example])
+            inputs["rows"] = torch.arange(len(examples)).repeat_interleave(counts)
         return Seq2SeqBatch(
-            tensors(self.input.collate([example.arrays for example in examples])),
+            inputs,
             torch.from_numpy(padded([target[:-1] for target in targets])),
             torch.from_numpy(padded([target[1:] for target in targets])),
             tuple(examples),
@@ -223,7 +232,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def forward(
         self,
-        model: nn.Module,
+        model: Any,
         batch: Seq2SeqBatch,
         keep_BT: Tensor | None = None,
         head: heads.Head | None = None,
@@ -235,10 +244,14 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def start(self, model: nn.Module, batch: Seq2SeqBatch) -> Any:
         """The state of a search before the first token."""
-        assert isinstance(model, Transformer | RNNSeq2Seq | Ensemble)
+        assert isinstance(model, Transformer | RNNSeq2Seq | Captioner | Ensemble)
         return model.start(batch.inputs)
 
     def loss(self, model: nn.Module, batch: Seq2SeqBatch) -> Loss:
+        return self.loss_of(model, batch)
+
+    def loss_of(self, model: Any, batch: Seq2SeqBatch) -> Loss:
+        """The loss of a model, or of a function that takes the same and gives the same."""
         keep_BT = batch.keep_BT
         if isinstance(model, Ensemble):  # which is scored, never trained
             log_prob_NV = self.forward(model, batch, keep_BT)
@@ -271,16 +284,21 @@ class Seq2Seq(Writing, Generic[Co]):
     def samples(
         self, model: nn.Module, examples: Sequence[Example], device: torch.device
     ) -> list[dict[str, str]]:
-        given, wanted = self.roles
+        given = self.roles[0]
         answers = self.texts(model, self.collate(examples).to(device), thorough=True)
         return [
             {
                 "input": text_of(example.row.cells[given]),
-                "expected": example.row.cells[wanted],
+                "expected": self.expected(example),
                 "answer": answer,
             }
             for example, answer in zip(examples, answers, strict=True)
         ]
+
+    def expected(self, example: Example) -> str:
+        """The right answer, as it is shown."""
+        text: str = example.row.cells[self.roles[1]]
+        return text
 
     def text_of(self, example: Example, ids: Sequence[int]) -> str:
         return self.target.tokenizer.decode(ids)
@@ -345,7 +363,7 @@ class Seq2Seq(Writing, Generic[Co]):
         )
 
     def axes(self, example: Example, prediction: Written) -> Axes:
-        given, wanted = self.roles
+        given, wanted = self.roles[:2]
         source = self.input.axis([self.value(example.row)], Coded(example.arrays, example.notes))
         target = tuple(self.target.tokenizer.tokens(prediction.ids))
         by_name = {
@@ -357,7 +375,7 @@ class Seq2Seq(Writing, Generic[Co]):
 
     def site_axes(self, site: str) -> tuple[str, str, str]:
         """The title of an attention site, and the axes of its rows and columns."""
-        given, wanted = self.roles
+        given, wanted = self.roles[:2]
         layer = layer_of(site)
         if site.startswith("encoder."):
             return f"encoder layer {layer}: {given} → {given}", "source", "source"

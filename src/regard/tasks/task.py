@@ -240,6 +240,11 @@ class TaskSettings(Config):
         return None
 
     @property
+    def gathered(self) -> tuple[str, str] | None:
+        """The role whose equal cells make one row, and the role whose lists are then joined."""
+        return None
+
+    @property
     def hold_out(self) -> HoldOut:
         """What is held out for validation where no validation data are given."""
         return Every()

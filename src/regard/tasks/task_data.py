@@ -1,7 +1,7 @@
 """The data of a task: how `init` recognises them, the first recipe they get, what `check` finds in them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ def _nothing_counted(rows: Sequence[Row]) -> dict[str, int]:
 
 def _nothing_more(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
     return []
+
+
+def _any_file(file: str) -> bool:
+    return True
 
 
 def _any_row(row: Row) -> bool:
@@ -74,6 +78,10 @@ class TaskData:
     """What becomes of rows of a split that are longer than max_length; None where any length is as good."""
 
     # what most kinds have alike
+    holds: Callable[[str], bool] = _any_file
+    """Whether a file of such a format is for it, where a format alone leaves several tasks."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Role → kind of data, of inputs that are no texts where the task alone says so."""
     formats: frozenset[str] = frozenset()
     """Of files that can be for nothing else."""
     may_lack: frozenset[str] = frozenset()
