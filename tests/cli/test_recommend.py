@@ -98,7 +98,7 @@ def test_files_of_histories_and_of_interactions_become_lists(call: Call, run: Pa
     Path("lines.txt").write_text('["item 1", "item 2"]\n["no such item"]\n\n["item 4"]\n', "utf-8")
     told = call("predict", run, "--file", "lines.txt", "--k", "2", "--out", "lists.csv")
     assert told.exit_code == 0, told.stderr
-    assert "1 of the histories hold no item of the training data" in told.stderr
+    assert "nothing is recommended for 1 of the histories: they hold no item" in " ".join(told.stderr.split())
     with Path("lists.csv").open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
     assert [(row["line"], row["rank"]) for row in found] == [("1", "1"), ("1", "2"), ("4", "1"), ("4", "2")]
@@ -154,6 +154,29 @@ def test_titles_that_are_none(call: Call, home: Path, titles: str, fault: str) -
         assert result.exit_code == 2
         assert fault in result.stderr + result.stdout
     assert not Path("runs/run/identity.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (
+            [f"u{n},i{n % 5},{n}" for n in range(30)],
+            "ratings.csv: no row can be trained on; see regard check",
+        ),
+        ([f"u{n % 15},i{n % 4},{n}" for n in range(30)], "fewer than 20 users, too few to hold any out"),
+        ([f"u{n % 7},i{n},{n if n - 11 else ''}" for n in range(40)], "ratings.csv:13: the time is empty"),
+    ],
+)
+def test_too_few_or_without_a_time(call: Call, home: Path, rows: list[str], fault: str) -> None:
+    """Users with one item each, users with two, and a time that is missing."""
+    (home / "ratings.csv").write_text("\n".join(["user,item,time", *rows]) + "\n", "utf-8")
+    (home / "recipe.toml").write_text(
+        '[task]\nkind="recommend"\n[data]\ntrain="ratings.csv"\n[model]\nkind="sasrec"\nd_model=8\nd_ff=8\n',
+        "utf-8",
+    )
+    result = call("train", "recipe.toml")
+    assert result.exit_code == 2
+    assert fault in result.stderr
 
 
 NOW = 1_700_000_000

@@ -246,8 +246,9 @@ class Counted:
     def report(self) -> None:
         report_cut(self.trained, self.cut, self.windowed)
         if self.unlisted:
-            strange = f"{self.unlisted:,} of the histories hold no item of the training data"
-            console.line(f"{strange}: nothing is recommended for them", "dim", console=console.ERR)
+            nothing = f"nothing is recommended for {self.unlisted:,} of the histories"
+            why = "they hold no item of the training data, or all there are"
+            console.line(f"{nothing}: {why}", "dim", console=console.ERR)
 
 
 def answers(
