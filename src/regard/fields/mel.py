@@ -54,18 +54,18 @@ class Mel:
         frames_TW = np.lib.stride_tricks.sliding_window_view(samples, self.window)[:: self.hop]
         frames_TW = frames_TW - frames_TW.mean(1, keepdims=True, dtype=np.float32)
         before_TW = np.concatenate([frames_TW[:, :1], frames_TW[:, :-1]], 1)
-        frames_TW = (frames_TW - np.float32(PREEMPHASIS) * before_TW) * self._window_W
-        spectrum_TF = np.fft.rfft(frames_TW, self._n_fft)[:, :-1]
+        frames_TW = (frames_TW - np.float32(PREEMPHASIS) * before_TW) * self.weights
+        spectrum_TF = np.fft.rfft(frames_TW, self.n_fft)[:, :-1]
         power_TF = (spectrum_TF.real**2 + spectrum_TF.imag**2).astype(np.float32)
-        logs_TM: Floats = np.log(np.maximum(power_TF @ self._bands_FM, FLOOR))
+        logs_TM: Floats = np.log(np.maximum(power_TF @ self.bands, FLOOR))
         return logs_TM
 
     @property
-    def _n_fft(self) -> int:
+    def n_fft(self) -> int:
         return 1 << (self.window - 1).bit_length()
 
     @cached_property
-    def _window_W(self) -> Floats:
+    def weights(self) -> Floats:
         """Kaldi's: a Hann window to the power 0.85, which does not end in zeros."""
         at = np.arange(self.window)
         hann = (0.5 - 0.5 * np.cos(2 * np.pi * at / (self.window - 1))) ** 0.85
@@ -73,12 +73,12 @@ class Mel:
         return window_W
 
     @cached_property
-    def _bands_FM(self) -> Floats:
+    def bands(self) -> Floats:
         """The triangle of each band over the bins of the spectrum, all but the last."""
         low, high = mel(np.array(LOWEST)), mel(np.array(self.rate / 2))
         corners = low + (high - low) * np.arange(self.n_bands + 2) / (self.n_bands + 1)
         left_M, middle_M, right_M = corners[:-2], corners[1:-1], corners[2:]
-        bin_F1 = mel(np.arange(self._n_fft // 2) * self.rate / self._n_fft)[:, None]
+        bin_F1 = mel(np.arange(self.n_fft // 2) * self.rate / self.n_fft)[:, None]
         rising_FM, falling_FM = (
             (bin_F1 - left_M) / (middle_M - left_M),
             (right_M - bin_F1) / (right_M - middle_M),

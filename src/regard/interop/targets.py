@@ -24,6 +24,7 @@ from regard.interop import (
     onnx_pictures,
     onnx_recommender,
     onnx_tagger,
+    onnx_transcriber,
     onnx_translator,
     tag_parity,
 )
@@ -133,6 +134,11 @@ def _recommender_to_onnx(export: Export, folder: Path) -> Engines:
     return onnx_recommender.our_engine(export.task, export.model), onnx_recommender.load_engine(folder)
 
 
+def _transcriber_to_onnx(export: Export, folder: Path) -> Engines:
+    onnx_transcriber.write(export.task, export.model, folder)
+    return onnx_transcriber.engines(export.task, export.model, folder)
+
+
 EXPORTERS: dict[tuple[str, Target], Exporter] = {
     ("translate", "hf"): _translator_to_hf,
     ("translate", "ct2"): _translator_to_ct2,
@@ -154,6 +160,7 @@ EXPORTERS: dict[tuple[str, Target], Exporter] = {
     ("language_model", "hf"): _language_model_to_hf,
     ("pretrain", "hf"): _pretrained_to_hf,
     ("recommend", "onnx"): _recommender_to_onnx,
+    ("transcribe", "onnx"): _transcriber_to_onnx,
 }
 
 
@@ -179,6 +186,7 @@ def _model_name(task: AnyTask) -> str:
         "language_model": "language model",
         "pretrain": "pretrained BERT",
         "recommend": "recommender",
+        "transcribe": "transcriber",
     }.get(task.kind, task.models[0])
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 

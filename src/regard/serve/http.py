@@ -36,7 +36,7 @@ SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configur
 """FastAPI can send what users write to wherever the environment says; this server sends nothing anywhere."""
 FINDERS = tuple(task.kind for task in TASKS.values() if task.finds_entities)
 """The tasks whose models find the entities that another model relates."""
-SHOWN = ("task", "description", "max_length", "heads", "decode")
+SHOWN = ("task", "description", "max_length", "heads", "listens", "decode")
 BRANCHES = ("constrained-str", "list[")
 """What pydantic calls the ways a text may be given."""
 AS_FORM: dict[str, Any] = {

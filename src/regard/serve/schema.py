@@ -77,6 +77,7 @@ class Model(BaseModel):
     ready: bool
     max_length: int = Field(description="pieces of a text that are read")
     heads: int = Field(description="attention heads that can be looked at")
+    listens: bool = Field(description="whether it hears sound while it comes in, at /v1/listen")
     decode: dict[str, Any] | None = Field(description="how it searches unless told")
     inputs: list[Input] = Field(description="what it is asked with")
 

@@ -26,7 +26,7 @@ from regard.tasks.task import evaluating
 from regard.tasks.transcript import Transcript, Word
 
 Floats = NDArray[np.float32]
-MOST_OPEN = 250
+MOST_OPEN = 50
 """States, of 40 ms, after which a label is certain: paths that have another one there are given up."""
 
 

@@ -251,8 +251,13 @@ class Transcribe(Task):
 
     # the search
 
+    @property
+    def never(self) -> list[int]:
+        """Labels that are never written."""
+        return [UNKNOWN, EOS - 1, EOS]
+
     def settings_of(self, decode: HearConfig, device: torch.device) -> Settings:
-        never = torch.tensor([UNKNOWN, EOS - 1, EOS], device=device)
+        never = torch.tensor(self.never, device=device)
         hot = None
         if decode.hot_words:
             spelt = [self.tokenizer.encode(phrase).ids for phrase in decode.hot_words]

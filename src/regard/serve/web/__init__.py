@@ -21,6 +21,8 @@ KINDS = {
 OWN = (
     "page.css",
     "page.js",
+    "listening.js",
+    "microphone.js",
     "dom.js",
     "language.js",
     "ask.js",

@@ -142,6 +142,7 @@ export const ANSWERS = {
   tag,
   pretrain: fill,
   answer,
+  transcribe: async () => {}, // it listens (listening.js)
   /** @param {ask.Model} model @param {AbortSignal} signal */
   recommend: (model, signal) => recommend(model, signal),
 };

@@ -3,9 +3,9 @@
 /** @import { Strings } from "/web/language.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain" | "recommend"} Task */
+/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain" | "transcribe" | "recommend"} Task */
 /** @typedef {{ name: string, widget: string, accepts: string, file: boolean }} Input */
-/** @typedef {{ name: string, task: Task, description: string, heads: number, decode: Search | null, inputs: Input[] }} Model */
+/** @typedef {{ name: string, task: Task, description: string, heads: number, listens: boolean, decode: Search | null, inputs: Input[] }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
 /** @typedef {{ text: string, second?: string } | { question: string, context: string }} Asked */
 /** @typedef {{ model: string, decode?: Search } & Asked} Question */

@@ -7,6 +7,7 @@ import * as basket from "/web/basket.js";
 import { $, fill } from "/web/dom.js";
 import * as drop from "/web/drop.js";
 import { say, speak, translated } from "/web/language.js";
+import * as listening from "/web/listening.js";
 import * as settings from "/web/settings.js";
 
 const PAUSE = 600; // milliseconds without a key before the text is sent by itself
@@ -30,8 +31,12 @@ const isHistory = () => model().task === "recommend";
 /** Whether the model reads a file. */
 const isFile = () => drop.fileOf(model()) !== undefined;
 
+/** Whether the model hears sound while it comes in. */
+const isListening = () => model().listens;
+
 /** Whether all is there that the model is asked with. */
 function isComplete() {
+  if (isListening()) return false;
   if (isFile()) return drop.isThere();
   if (isHistory()) return basket.items().length > 0;
   const needed = [$("input"), ...(isAbout() ? [$("context")] : []), ...(isPaired() ? [$("second")] : [])];
@@ -68,7 +73,8 @@ function complain(sentence) {
 
 /** What depends on the model. */
 function show() {
-  const { task, description, decode } = model();
+  const { name, task, description, listens } = model();
+  const decode = listens ? null : model().decode;
   $("about").textContent = `${translated(task)} · ${description}`;
   for (const node of document.querySelectorAll(".searching")) /** @type {HTMLElement} */ (node).hidden = !decode;
   if (!decode) {
@@ -76,6 +82,9 @@ function show() {
     $("more").setAttribute("aria-expanded", "false");
   }
   $("answer").classList.toggle("label", ["classify", "classify_pair", "multilabel", "relation"].includes(task));
+  for (const id of ["asking", "sending"]) $(id).hidden = listens;
+  $("hearing").hidden = !listens;
+  listening.belongTo(name);
   drop.belongTo(model());
   $("texts").hidden = isHistory() || isFile();
   $("basket").hidden = !isHistory();
@@ -91,6 +100,7 @@ function show() {
 function relabel() {
   settings.relabel();
   basket.relabel();
+  listening.relabel();
   $("context").placeholder = say("contextPlaceholder");
   show();
   attention.relabel();
@@ -104,6 +114,7 @@ function later() {
 function listen() {
   basket.start(send);
   drop.start(send);
+  listening.start(complain);
   $("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     send();
