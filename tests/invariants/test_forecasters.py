@@ -30,6 +30,7 @@ MODELS: dict[str, Any] = {
     "patchtst": patchtst(),
     "patchtst mixed": patchtst(channels="mixed"),
     "patchtst rotary": patchtst(position="rotary", norm="pre", patch=5, n_heads=2),
+    "patchtst stem": patchtst(stem=(3, 5)),
     "nlinear": NLinearConfig(),
     "dlinear": DLinearConfig(kernel=6),
     "rnn": RNNForecasterConfig(patch=5, d_hidden=8, dropout=0.0),

@@ -32,6 +32,7 @@ OWN = (
     "settings.js",
     "attention.js",
     "basket.js",
+    "forecast.js",
     "icon.svg",
 )
 

@@ -5,6 +5,7 @@ import * as attention from "/web/attention.js";
 import * as basket from "/web/basket.js";
 import * as drop from "/web/drop.js";
 import { $, element } from "/web/dom.js";
+import { drawn } from "/web/forecast.js";
 import { say } from "/web/language.js";
 import * as settings from "/web/settings.js";
 
@@ -130,6 +131,14 @@ function card(one, model, signal, isShown) {
   return line;
 }
 
+/** What comes next, drawn. @param {ask.Model} model @param {AbortSignal} signal */
+async function forecast(model, signal) {
+  const found = await ask.foretold(model, $("input").value, signal);
+  $("output").textContent = found.text;
+  $("forecast").replaceChildren(...drawn(found));
+  $("forecast").hidden = false;
+}
+
 export const ANSWERS = {
   translate: written("translate"),
   summarize: written("summarize"),
@@ -139,6 +148,7 @@ export const ANSWERS = {
   classify_pair,
   multilabel: labelled,
   relation: labelled,
+  forecast,
   tag,
   pretrain: fill,
   answer,

@@ -1,9 +1,10 @@
 // Questions to the server, and answers as they arrive. What both look like is said by serve/schema.py.
 
 /** @import { Strings } from "/web/language.js" */
+/** @import { Forecast } from "/web/forecast.js" */
 /** @import { Attention } from "/web/numbers.js" */
 /** @typedef {Record<string, boolean | number | string | string[] | null>} Search settings of DecodeConfig */
-/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain" | "transcribe" | "recommend"} Task */
+/** @typedef {"translate" | "summarize" | "dialogue" | "classify" | "classify_pair" | "multilabel" | "tag" | "relation" | "answer" | "language_model" | "pretrain" | "transcribe" | "recommend" | "forecast"} Task */
 /** @typedef {{ name: string, widget: string, accepts: string, file: boolean }} Input */
 /** @typedef {{ name: string, task: Task, description: string, heads: number, listens: boolean, decode: Search | null, inputs: Input[] }} Model */
 /** @typedef {{ palette: string, strings: Record<string, Strings> }} Looks */
@@ -52,6 +53,21 @@ export async function ofFile(question, signal) {
 /** What is recommended after a history. @param {HistoryAsk} question @param {AbortSignal} signal @returns {Promise<List>} */
 export async function recommended(question, signal) {
   return (await (await post("/v1/recommend", question, signal)).json()).answers[0];
+}
+
+/**
+ * What comes next in a series. Tables are longer than texts may be, so they are sent as a file.
+ * @param {Model} model @param {string} table @param {AbortSignal} signal
+ * @returns {Promise<Forecast>}
+ */
+export async function foretold({ name }, table, signal) {
+  const body = new FormData();
+  body.set("model", name);
+  body.set("series", new Blob([table], { type: "text/csv" }), "table.csv");
+  const response = await fetch("/v1/ask", { method: "POST", body, signal });
+  const answer = await response.json();
+  if (!response.ok) throw new Refusal(answer.error.message);
+  return answer.answers[0];
 }
 
 /** Items of a model's catalogue, by a part of their titles. @param {string} model @param {string} find @returns {Promise<Choice[]>} */

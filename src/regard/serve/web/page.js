@@ -34,6 +34,9 @@ const isFile = () => drop.fileOf(model()) !== undefined;
 /** Whether the model hears sound while it comes in. */
 const isListening = () => model().listens;
 
+/** Whether the model reads a table of measurements. */
+const isSeries = () => model().task === "forecast";
+
 /** Whether all is there that the model is asked with. */
 function isComplete() {
   if (isListening()) return false;
@@ -54,6 +57,7 @@ async function send() {
   $("labels").hidden = true;
   $("output").textContent = "";
   $("recommended").hidden = true;
+  $("forecast").hidden = true;
   if (!isComplete()) return;
   $("answer").classList.add("waiting");
   try {
@@ -88,11 +92,13 @@ function show() {
   drop.belongTo(model());
   $("texts").hidden = isHistory() || isFile();
   $("basket").hidden = !isHistory();
-  $("send-hint").textContent = say(isFile() ? "fileHint" : isHistory() ? "historyHint" : "sendHint");
+  const hint = isFile() ? "fileHint" : isHistory() ? "historyHint" : isSeries() ? "tableHint" : "sendHint";
+  $("send-hint").textContent = say(hint);
   $("answer").classList.toggle("gone", isHistory());
   if (isHistory()) basket.belongTo(model().name);
   $("beside").hidden = !isPaired();
-  $("input").placeholder = say(task === "relation" ? "marked" : "placeholder");
+  $("input").placeholder = say(task === "relation" ? "marked" : isSeries() ? "table" : "placeholder");
+  $("input").classList.toggle("table", isSeries());
   $("about-what").hidden = !isAbout();
   settings.suggest(decode);
 }
@@ -123,8 +129,15 @@ function listen() {
   $("context").addEventListener("input", later);
   $("second").addEventListener("input", later);
   $("input").addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || isSeries()) return;
     event.preventDefault();
+    send();
+  });
+  $("input").addEventListener("drop", async (event) => {
+    const [file] = event.dataTransfer?.files ?? [];
+    if (!file || !isSeries()) return;
+    event.preventDefault();
+    $("input").value = await file.text();
     send();
   });
   $("settings").addEventListener("input", later);
