@@ -70,7 +70,7 @@ def classifier(
     return ClassifierConfig.model_validate(settings)
 
 
-NGRAMS = {"longest": 3, "buckets": 13, "dropout": 0.0}
+NGRAMS = {"longest": 3, "characters": 2, "buckets": 13, "dropout": 0.0}
 
 
 def tagger(kind: str, *, crf: bool = True, **changes: Any) -> TaggerConfig:

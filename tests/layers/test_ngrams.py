@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from regard.layers.inputs import Inputs, tokens
-from regard.layers.ngrams import BOTH, PACE, POINT, PRIME, Ngrams, NgramsConfig
+from regard.layers.ngrams import BOTH, CHARACTERS, PACE, POINT, PRIME, Ngrams, NgramsConfig
 
 IDS = torch.tensor([[5, 7, 5, 7, 3], [11, 5, 7, 0, 0], [2, 0, 0, 0, 0]])
 LENGTHS = torch.tensor([5, 3, 1])
@@ -59,6 +60,73 @@ def test_scores_are_those_of_every_ngram_by_hand(
         sum_C = torch.stack([ngrams.weight[at] for _, _, at in found]).sum(0) * PACE / len(found) ** 0.5
         expected_C = sum_C if ngrams.output is None else ngrams.output(sum_C)
         torch.testing.assert_close(scores_BC[row], expected_C)
+
+
+SPELLINGS = ["", "x", " the", "é雾", "", " am", "", "ber", "", "", "", " " + "long" * 9]
+"""Of the tokens above; some spell nothing."""
+
+
+def spelt(buckets: int, longest: int = 2, characters: int = 3) -> Ngrams:
+    torch.manual_seed(1)
+    config = NgramsConfig(longest=longest, characters=characters, buckets=buckets)
+    ngrams = Ngrams(config, 3, len(SPELLINGS)).eval()
+    ngrams.spell(SPELLINGS)
+    with torch.no_grad():
+        ngrams.weight.normal_()
+        ngrams.idf_N.uniform_(1, 5)
+    return ngrams
+
+
+def places_by_hand(ngrams: Ngrams, row: int, texts: list[int]) -> list[tuple[int, int]]:
+    """The token at which every n-gram of a row begins, and its bucket."""
+    ids, buckets = IDS[row, : len(texts)].tolist(), len(ngrams.weight)
+    found = [(place, at) for place, _, at in by_hand(ids, texts, ngrams.longest, buckets)]
+    characters = [(place, 1 + ord(one)) for place, i in enumerate(ids) for one in SPELLINGS[i][:16]]
+    for n in range(1, ngrams.characters + 1):
+        for start in range(len(characters) - n + 1):
+            some = characters[start : start + n]
+            if len({texts[place] for place, _ in some}) == 1:
+                ngram = tuple(code for _, code in some)
+                found.append((some[0][0], bucket(ngram, CHARACTERS + texts[some[0][0]], buckets)))
+    return found
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("buckets", [13, 2**16])
+@torch.no_grad()
+def test_ngrams_of_characters_are_those_that_the_tokens_spell(pairs: bool, buckets: int) -> None:
+    ngrams = spelt(buckets)
+    inputs = tokens(IDS, LENGTHS, SEGMENTS if pairs else None)
+    scores_BC = ngrams(inputs)
+    for row, length in enumerate(LENGTHS.tolist()):
+        texts = SEGMENTS[row, :length].tolist() if pairs else [0] * length
+        found = [at for _, at in places_by_hand(ngrams, row, texts)]
+        weights = ngrams.idf_N[found]
+        expected_C = PACE * (weights[:, None] * ngrams.weight[found]).sum(0) / weights.square().sum().sqrt()
+        torch.testing.assert_close(scores_BC[row], expected_C)
+    total_BC = torch.stack([effects_BXC.sum(1) for _, effects_BXC in ngrams.effects(inputs)]).sum(0)
+    torch.testing.assert_close(total_BC, scores_BC)
+
+
+@torch.no_grad()
+def test_what_characters_say_is_their_tokens() -> None:
+    ngrams = spelt(2**16, longest=1, characters=2)
+    ngrams.weight.zero_()
+    ngrams.weight[bucket((1 + ord("m"), 1 + ord("b")), CHARACTERS, 2**16)] = torch.tensor([0.0, 1.0, 0.0])
+    shares_BT = ngrams.shares(tokens(IDS, LENGTHS), torch.tensor([[0.0, 1.0, 0.0]] * 3))
+    torch.testing.assert_close(shares_BT[0], torch.tensor([0.25, 0.25, 0.25, 0.25, 0]))
+    assert not shares_BT[2].any()
+
+
+@torch.no_grad()
+def test_rare_ngrams_weigh_as_scikit_learn_weighs_them() -> None:
+    ngrams = spelt(97)
+    ngrams.count([tokens(IDS[:2], LENGTHS[:2]), tokens(IDS[2:], LENGTHS[2:])])
+    counts = np.zeros((3, 97))
+    for row, length in enumerate(LENGTHS.tolist()):
+        np.add.at(counts[row], [at for _, at in places_by_hand(ngrams, row, [0] * length)], 1)
+    expected = TfidfTransformer().fit(counts).idf_
+    np.testing.assert_allclose(ngrams.idf_N.numpy(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("pairs", [False, True])

@@ -47,12 +47,12 @@ class BertPretrainingConfig(EncodingConfig):
     def build(self, widths: Widths) -> "BertPretraining":
         return BertPretraining(self, widths)
 
-    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+    def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
         if self.embeddings == "counted":
             assert isinstance(model, BertPretraining)
             documents = cast(Any, examples).documents
             self.count(model, documents.values, documents.ends)
-        super().initialise(model, examples)
+        super().initialise(model, examples, task)
 
     def count(self, model: "BertPretraining", tokens: NDArray[np.integer], ends: NDArray[np.integer]) -> None:
         """Starts embeddings from co-occurrences in documents that end at `ends`; others stay random."""

@@ -1,6 +1,7 @@
 """A classifier: an encoder of any kind of input, pooled to one vector, mapped to classes."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -13,6 +14,8 @@ from regard.layers.pooling import PoolingKind, pooling
 from regard.linear import Linear
 from regard.models.encoders import EncodingConfig
 from regard.models.widths import Widths
+
+MOST_COUNTED, COUNTED_AT_ONCE = 50_000, 64
 
 
 class ClassifierConfig(EncodingConfig):
@@ -30,6 +33,17 @@ class ClassifierConfig(EncodingConfig):
     def build(self, widths: Widths) -> "Classifier":
         return Classifier(self, widths)
 
+    def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
+        """Counts which n-grams are rare among the examples, or a fair sample of them."""
+        if self.ngrams is not None:
+            assert isinstance(model, Classifier) and model.ngrams is not None
+            (tokenizer,) = task.tokenizers.values()
+            model.ngrams.spell(tokenizer.spellings)
+            counted = range(0, len(examples), 1 + len(examples) // MOST_COUNTED)
+            chunks = (counted[at : at + COUNTED_AT_ONCE] for at in range(0, len(counted), COUNTED_AT_ONCE))
+            model.ngrams.count(task.collate([examples[place] for place in chunk]).inputs for chunk in chunks)
+        super().initialise(model, examples, task)
+
     def __str__(self) -> str:
         return f"{self.describe('classifier')}, {self.pooling} pooling"
 
@@ -43,7 +57,11 @@ class Classifier(nn.Module):
         self.pooling = pooling(config.pooling, d_out)
         self.dropout = Dropout(config.dropout)
         self.output = Linear(d_out, widths.target["classes"])
-        self.ngrams = None if config.ngrams is None else Ngrams(config.ngrams, widths.target["classes"])
+        self.ngrams = (
+            None
+            if config.ngrams is None
+            else Ngrams(config.ngrams, widths.target["classes"], widths.input["vocab"])
+        )
 
     def forward(self, inputs: Inputs) -> Tensor:
         """logits_BC of any input that the encoder reads."""

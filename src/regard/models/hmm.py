@@ -41,7 +41,7 @@ class HMMConfig(ModelSettings):
             Emissions(widths.input["vocab"], n_tags), nn.Identity(), chain, dropout=0
         ).requires_grad_(False)
 
-    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+    def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
         """Counts; there is nothing else to learn."""
         assert isinstance(model, Tagger)
         self.count(model, (words_and_tags(example.arrays) for example in examples))

@@ -12,7 +12,7 @@ class ModelSettings(Config):
     reads_answer: ClassVar[bool] = False
     """Whether the model reads its input and its answer as one sequence, as a decoder alone does."""
 
-    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+    def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
         """Makes a new model ready to learn from these examples, after pretrained weights are in place.
 
         What can be counted is counted here, and what shall not learn is frozen.

@@ -377,7 +377,7 @@ def assemble(
     model = recipe.model.build(task.widths).to(device)
     if pretrained is not None:
         initialize(model, pretrained)
-    recipe.model.initialise(model, train)
+    recipe.model.initialise(model, train, task)
     return Training(
         task,
         model,

@@ -163,6 +163,11 @@ def _flat(widths: Widths) -> dict[str, Any]:
     return {f"{part} {name}".strip(): value for part, width in parts.items() for name, value in width.items()}
 
 
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """The scores of a run or a model folder, without its model; none if it has not been trained to its end."""
+    return _metrics((folder / "model" if (folder / "model").is_dir() else folder) / "metrics.json")
+
+
 def _metrics(path: Path) -> dict[str, Any]:
     """The scores of a model folder; none if it has no metrics.json."""
     if not path.is_file():

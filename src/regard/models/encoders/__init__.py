@@ -56,7 +56,7 @@ class EncodingConfig(ModelSettings):
         stacks = TransformerEncoderConfig | BertConfig | ViTConfig | SpeechConfig
         return self.encoder.n_layers if isinstance(self.encoder, stacks) else None
 
-    def initialise(self, model: nn.Module, examples: Sequence[Any]) -> None:
+    def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
         if self.freeze is not None:
             freeze(model, self.freeze)
         if self.lora is not None:
