@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from pydantic.fields import FieldInfo
 
 from regard.config import Choice, Config, Fault, without_prefix
-from regard.data.splits import Borders, HoldOut
+from regard.data.splits import Borders, Every, Fold, HoldOut
 from regard.errors import RecipeError, did_you_mean, shown
 from regard.files.catalogue import DESCRIBED
 from regard.files.columns import Column, named_like
@@ -48,6 +48,11 @@ class DataConfig(Config):
     )
     test: tuple[str, ...] | None = None
     columns: dict[str, Column] = Field({}, description="role → column name, or number counted from 1")
+    fold: str | None = Field(
+        None,
+        pattern=r"^[1-9]\d{0,2}/[1-9]\d{0,2}$",
+        description='such as "2/5": the second of five parts of the training rows is the test (`regard cv`)',
+    )
     titles: str | None = Field(None, description="titles of items: a file of item, title and category")
     title_columns: dict[str, Column] = Field(
         {}, description="columns of that file: item, title, category → name or number"
@@ -63,6 +68,17 @@ class DataConfig(Config):
             }
             return value | {key: [path] for key, path in splits.items()}
         return value
+
+    @model_validator(mode="after")
+    def _fold_is_all(self) -> Self:
+        if self.fold is None:
+            return self
+        place, of = map(int, self.fold.split("/"))
+        if not place <= of or of < 2:
+            raise ValueError(f"fold: {self.fold} is no part of several; write 1/5 to 5/5")
+        if self.valid or self.test:
+            raise ValueError("fold: is taken from the training data; leave out valid and test")
+        return self
 
     def columns_in(self, file: str) -> dict[str, Column]:
         """The part of `columns` that applies to another file, which may have a header of its own."""
@@ -136,6 +152,11 @@ class Recipe(Config):
         self._layers_fit()
         self._can_copy()
         self._objective_fits()
+        if self.data.fold is not None and not isinstance(self.task.hold_out, Every):
+            raise ValueError(
+                f"data.fold: rows of the task {self.task.kind!r} are parts of something longer and are not "
+                "dealt out in folds; leave it out"
+            )
         for name, columns, roles in (
             ("columns", self.data.columns, self.task.roles),
             ("title_columns", self.data.title_columns, DESCRIBED),
@@ -275,6 +296,9 @@ class Recipe(Config):
     def hold_out(self) -> HoldOut:
         """The hold-out that is used if no validation data are given."""
         held_out = self.task.hold_out
+        if self.data.fold is not None and isinstance(held_out, Every):
+            place, of = map(int, self.data.fold.split("/"))
+            return Fold(held_out, place, of)
         return held_out.without_test if isinstance(held_out, Borders) and self.data.test else held_out
 
     def columns(self) -> dict[str, Column | None]:

@@ -18,7 +18,9 @@ from regard import __version__
 from regard.cli import console
 from regard.cli.baseline import baseline
 from regard.cli.beams import beams
+from regard.cli.board import board
 from regard.cli.check import check
+from regard.cli.cv import cv
 from regard.cli.demo import demo
 from regard.cli.doctor import doctor
 from regard.cli.embed import embed
@@ -33,6 +35,7 @@ from regard.cli.predict import predict
 from regard.cli.relate import relate
 from regard.cli.report import report
 from regard.cli.serve import serve
+from regard.cli.sweep import sweep
 from regard.cli.train import train
 from regard.cli.watch import watch
 from regard.errors import RegardError
@@ -70,6 +73,9 @@ VERBS: dict[str, Callable[..., None]] = {
     "check": check,
     "baseline": baseline,
     "train": train,
+    "sweep": sweep,
+    "cv": cv,
+    "board": board,
     "eval": evaluate,
     "predict": predict,
     "explain": explain,

@@ -5,6 +5,7 @@ One pass over all rows finds a border; the rows are then split as they stream by
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any, Protocol, runtime_checkable
 
 from regard.errors import DataError
@@ -79,6 +80,44 @@ class Every:
             of_one_record = (before.file, before.line) == (row.file, row.line)
             return of_one_record or before.cells[self.together] == row.cells[self.together]
         return not closes(before)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Holds out one of several parts of all rows as the test, and every 20th of the others for validation."""
+
+    every: Every
+    place: int
+    """From 1."""
+    of: int
+
+    @property
+    def wholes(self) -> str:
+        return self.every.wholes
+
+    def border(self, rows: Iterable[Row]) -> int:
+        n = max((number for number, _ in self.every.numbered(rows)), default=0)
+        if n < 2 * self.of:
+            raise DataError(f"{n:,} {self.wholes} are too few for {self.of} folds; take fewer folds")
+        return min(max(2, n // self.of), max(HELD_OUT, -(-n // MOST_HELD_OUT)))
+
+    def split(self, border: int, rows: Iterable[Row], held_out: list[Row]) -> Iterator[Row]:
+        for number, row in self.every.numbered(rows):
+            if self._is_tested(number):
+                continue
+            if ((number - 1) // self.of + 1) % border:
+                yield row
+            else:
+                held_out.append(row)
+
+    def test(self, border: int, rows: Iterable[Row]) -> Iterator[Row]:
+        yield from (row for number, row in self.every.numbered(rows) if self._is_tested(number))
+
+    def _is_tested(self, number: int) -> bool:
+        """True for one of each block of `of` rows, in an order that no pattern of the data meets."""
+        block, inside = divmod(number - 1, self.of)
+        order = Random(block).sample(range(self.of), self.of)
+        return order[inside] == self.place - 1
 
 
 @dataclass(frozen=True)

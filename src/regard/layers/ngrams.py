@@ -2,7 +2,7 @@
 
 The hash of an n-gram points at a row of a table, which has a weight for each answer. A text gets the sum of
 the rows of its n-grams, each times how rare it is (its idf), divided by the length of these weights, added to
-what the network beside it says. That is linear, so what each n-gram adds to an answer's score is known exactly.
+what the network beside it says. That is linear: what each n-gram adds to an answer's score is known exactly.
 Tokens are words and parts of words; n-grams of the characters that they spell may be counted too.
 
 Two texts have the n-grams of each and, once more, those of tokens of the second that the first has too.
@@ -147,7 +147,7 @@ class Ngrams(nn.Module):
         return (self.idf_N[hashes_BX % len(self.weight)] * keep_BX).to(self.weight.dtype)[..., None]
 
     def _scores(self, sums_C: Tensor, squares: Tensor) -> Tensor:
-        """Scores, of sums of rows or of single ones; `squares` is the sum of the squared weights of their text."""
+        """Scores, of sums of rows or of single ones; `squares` is the sum of squared weights of a text."""
         scores_C = sums_C * (PACE * squares.clamp(min=1).to(sums_C.dtype).rsqrt())
         return scores_C if self.output is None else self.output(scores_C)
 
@@ -187,7 +187,7 @@ class Ngrams(nn.Module):
 def _ngrams(
     ids_BT: Tensor, text_BT: Tensor, lengths_B: Tensor, longest: int
 ) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """n; hashes of the n-grams that begin at each place, and which are real: within one text and its length."""
+    """n; hashes of the n-grams that begin at each place, and which of them are real, within one text."""
     length, room = ids_BT.shape[1], (0, longest - 1)
     ids_BU, text_BU = F.pad(ids_BT, room), F.pad(text_BT, room, value=BOTH)
     starts_T = torch.arange(length, device=ids_BT.device)

@@ -36,7 +36,8 @@ class ClassifierConfig(EncodingConfig):
     def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
         """Counts which n-grams are rare among the examples, or a fair sample of them."""
         if self.ngrams is not None:
-            assert isinstance(model, Classifier) and model.ngrams is not None
+            assert isinstance(model, Classifier)
+            assert model.ngrams is not None
             (tokenizer,) = task.tokenizers.values()
             model.ngrams.spell(tokenizer.spellings)
             counted = range(0, len(examples), 1 + len(examples) // MOST_COUNTED)

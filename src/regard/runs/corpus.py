@@ -170,5 +170,7 @@ def _key(recipe: Recipe, identity: dict[str, Any]) -> str:
     }
     parts["files"] = [identity[f"data.{file}"] for file in recipe.data.train]
     parts["held out"] = recipe.data.valid is None
+    if recipe.data.fold is not None:
+        parts["fold"] = recipe.data.fold
     parts["format"] = cache.FORMAT_VERSION
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

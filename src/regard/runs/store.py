@@ -164,7 +164,7 @@ def _flat(widths: Widths) -> dict[str, Any]:
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """The scores of a run or a model folder, without its model; none if it has not been trained to its end."""
+    """The scores in a run or a model folder; none if it has not been trained to its end."""
     return _metrics((folder / "model" if (folder / "model").is_dir() else folder) / "metrics.json")
 
 

@@ -32,15 +32,15 @@ class Trial:
     recipes: tuple[Recipe, ...]
     """One for each seed, without test data: a sweep chooses by validation data alone."""
 
-    def shortened(self, recipe: Recipe, share: float) -> Recipe:
-        """The recipe with so much of its steps and epochs."""
-        plan = recipe.train
+    def shortened(self, recipe: Recipe, share: float, rung: int) -> Recipe:
+        """The recipe with so much of its steps and epochs, in a folder for this rung."""
+        plan, run = recipe.train, f"{recipe.run}-rung{rung}"
         limits = {
             name: max(1, round(share * limit))
             for name in ("max_steps", "max_epochs")
             if (limit := getattr(plan, name)) is not None
         }
-        return recipe.model_copy(update={"train": plan.model_copy(update=limits)})
+        return recipe.model_copy(update={"run": run, "train": plan.model_copy(update=limits)})
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def trials(
     n_seeds: int,
     folder: Path,
 ) -> list[Trial]:
-    """A trial for every mixture; each recipe is read, so that a fault in any is seen before the first trains."""
+    """A trial for every mixture; all recipes are read, so that faults are seen before any training."""
     found = []
     for values in mixtures:
         overrides = tuple(f"{key}={value}" for key, value in zip(keys, values, strict=True))
@@ -138,11 +138,9 @@ class Sweep:
     def __post_init__(self) -> None:
         self.outcomes: dict[tuple[str, ...], Outcome] = {}
         self.left_out: list[Trial] = []
-
-    @property
-    def spent(self) -> float:
+        self.n_trained = 0
+        self.spent = 0.0
         """Seconds of training so far."""
-        return 60 * sum(outcome.minutes for outcome in self.outcomes.values())
 
     @property
     def ranked(self) -> list[Outcome]:
@@ -153,39 +151,46 @@ class Sweep:
     def run(self, trials: Sequence[Trial]) -> None:
         """Train every trial to its end."""
         for trial in trials:
-            self._attempt(trial, 1.0, 0)
+            self._attempt(trial, trial.recipes, 0)
 
     def halve(self, trials: Sequence[Trial]) -> None:
-        """Train all for a short time, the best third of them longer, and so on (Jamieson & Talwalkar 2016)."""
+        """Train all for a short time, the best third of them anew for three times as long, and so on.
+
+        This is successive halving (Jamieson & Talwalkar 2016); the last rung has the recipe's own length.
+        """
         rungs = 1
         while ETA**rungs < len(trials):
             rungs += 1
         going = list(trials)
         for rung in range(rungs + 1):
             for trial in going:
-                self._attempt(trial, ETA ** (rung - rungs), rung)
+                share = ETA ** (rung - rungs)
+                short = [trial.shortened(recipe, share, rung) for recipe in trial.recipes]
+                self._attempt(trial, short, rung)
             survivors = [one.trial for one in self.ranked if one.rung == rung]
             going = survivors[: max(1, len(going) // ETA)]
 
-    def _attempt(self, trial: Trial, share: float, rung: int) -> None:
+    def _attempt(self, trial: Trial, recipes: Sequence[Recipe], rung: int) -> None:
         if self._is_over():
             self.left_out.append(trial)
             return
         scores, minutes = [], 0.0
-        for recipe in trial.recipes:
-            self.train(trial.shortened(recipe, share))
+        for recipe in recipes:
+            self.train(recipe)
             score, took = score_of(Path(recipe.run), self.metric)
             scores.append(score)
             minutes += took
+        self.spent += 60 * minutes
+        self.n_trained += 1
         outcome = Outcome(trial, tuple(scores), minutes, rung)
         self.outcomes[trial.values] = outcome
         self.tell(outcome)
 
     def _is_over(self) -> bool:
         """True if another trial like those before would not fit into the budget."""
-        if self.budget is None or not self.outcomes:
+        if self.budget is None or not self.n_trained:
             return False
-        return self.spent + self.spent / len(self.outcomes) > self.budget
+        return self.spent + self.spent / self.n_trained > self.budget
 
 
 def write(path: Path, keys: Sequence[str], metric: Metric, ranked: Sequence[Outcome]) -> None:
@@ -209,15 +214,9 @@ def write(path: Path, keys: Sequence[str], metric: Metric, ranked: Sequence[Outc
 
 
 def refuse_halving(recipe: Recipe) -> None:
-    """Raise RecipeError where a training cannot be prolonged."""
-    plan = recipe.train
-    if plan.schedule in ("cosine", "linear"):
-        raise RecipeError(
-            f"train.schedule: {plan.schedule} ends with the training, which --halving prolongs; use "
-            "inverse_sqrt or constant, or leave --halving out"
-        )
-    if plan.max_steps is None and plan.max_epochs is None:
-        raise RecipeError("--halving needs train.max_steps or train.max_epochs, of which it takes parts")
+    """Raise RecipeError where a training has no length to take a part of."""
+    if recipe.train.max_steps is None and recipe.train.max_epochs is None:
+        raise RecipeError("--halving takes parts of train.max_steps or train.max_epochs; give one of them")
 
 
 def described(settings: Mapping[str, Any]) -> str:
