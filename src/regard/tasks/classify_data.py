@@ -22,6 +22,7 @@ from regard.init.settings import Pace, Setting, encoder, tokenizer
 from regard.models.encoders import ENCODERS, EncoderSettings
 from regard.tasks.task_data import TaskData
 
+NGRAMS = "n-grams of words and characters, added to what attention says: few rows are enough for them"
 LOPSIDED = 10
 """Times that the commonest label outnumbers the rarest before it is worth a word."""
 
@@ -101,6 +102,7 @@ def sections(plan: Plan, *others: Setting) -> Mapping[str, list[Setting]]:
         "task": [*task, Setting("max_length", plan.room, plan.room_reason)],
         "task.tokenizer": tokenizer(plan),
         "model": model,
+        "model.ngrams": [Setting("characters", 5, NGRAMS)],
         "model.encoder": encoder(d_hidden=128, dropout=0.3),
     }
 
