@@ -13,10 +13,9 @@ from regard.text.sanitize import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from regard.metrics.metric import Metric
     from regard.recipe import Recipe
     from regard.runs.search.page import Cell
-    from regard.runs.search.trials import Outcome
+    from regard.runs.search.trials import Outcome, Sweep
 
 SHOWN = 20
 
@@ -78,7 +77,7 @@ def sweep(
     def tell(outcome: "Outcome") -> None:
         said = search.described(dict(zip(keys, outcome.trial.values, strict=True))) or "as it is"
         console.line(f"{metric.name} {_scored(outcome)}  {said}", console=console.ERR)
-        _write(folder, keys, metric, tried.ranked)
+        _write(folder, keys, tried)
 
     tried = search.Sweep(metric, _train, seconds, tell)
     (tried.halve if halving else tried.run)(trials)
@@ -87,7 +86,7 @@ def sweep(
     if json:
         console.write_json({"metric": metric.name, "trials": _plain(keys, tried.ranked)})
         return
-    console.table(_table(keys, metric, tried.ranked))
+    console.table(_table(keys, metric.name, tried.ranked))
     console.line(f"wrote {folder}/sweep.html and {folder}/{search.NAME}", "dim")
     best = search.described(dict(zip(keys, tried.ranked[0].trial.values, strict=True)))
     chosen = " ".join([*fixed, best]).strip()
@@ -126,11 +125,11 @@ def _plain(keys: "Sequence[str]", ranked: "Sequence[Outcome]") -> "list[dict[str
     ]
 
 
-def _table(keys: "Sequence[str]", metric: "Metric", ranked: "Sequence[Outcome]") -> Table:
+def _table(keys: "Sequence[str]", metric: str, ranked: "Sequence[Outcome]") -> Table:
     """The best trials, a row each."""
     has_rungs = any(one.rung for one in ranked)
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in (metric.name, *(["rung"] if has_rungs else []), "minutes"):
+    for name in (metric, *(["rung"] if has_rungs else []), "minutes"):
         table.add_column(name, justify="right")
     for key in keys:
         table.add_column(Text(printable(key)))
@@ -141,12 +140,13 @@ def _table(keys: "Sequence[str]", metric: "Metric", ranked: "Sequence[Outcome]")
     return table
 
 
-def _write(folder: Path, keys: "Sequence[str]", metric: "Metric", ranked: "Sequence[Outcome]") -> None:
+def _write(folder: Path, keys: "Sequence[str]", tried: "Sweep") -> None:
     """The table as JSON, and the page."""
     from regard.runs.search.page import Cell, table, write_page
     from regard.runs.search.parallel import parallel
     from regard.runs.search.trials import NAME, write
 
+    metric, ranked = tried.metric, tried.ranked
     write(folder / NAME, keys, metric, ranked)
     rows = [[*map(_cell, one.trial.values), Cell(_scored(one), one.mean)] for one in ranked]
     names = [*keys, f"{metric.name} (valid)"]
