@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,7 +72,7 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
 
     if inputs is not None:
         rows_of_file = file_rows(inputs, *layout(run, inputs, task.inputs, None), task.question)
-        return list(map(asks, rows_of_file)), None
+        return [*rows_of_file] if _reads_files(task) else list(map(asks, rows_of_file)), None
     path = run / "recipe.json"
     if not path.is_file():
         raise RunError(
@@ -91,11 +92,18 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
         {role: cell if role in recipe.task.asked else text_of(cell) for role, cell in row.cells.items()}
         for row in rows
     ]
+    if _reads_files(task):
+        return [replace(row, cells={role: row.cells[role] for role in task.inputs}) for row in rows], None
     texts: list[Asked] = [
         {role: texts[role] for role in task.inputs} if others else texts[first] for texts in cells
     ]
     answers = [role for role in task.roles if role not in task.inputs]
     return texts, [texts[answers[0]] for texts in cells] if answers else None
+
+
+def _reads_files(task: "Task") -> bool:
+    """Whether its rows are asked as they are, since a path alone would open no file."""
+    return any(field.is_file for field in task.question.values())
 
 
 def _table(report: "Report") -> Table:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from regard.fields.image import Image
-from regard.files.row import Asked
+from regard.files.row import Asked, rows_of
 from regard.interop.parity import A, Answer, Floats, log_softmax
 from regard.tasks import Classify, Multilabel
 
@@ -54,7 +54,8 @@ def _log_sigmoid(logits: Floats) -> Floats:
 
 def pixels_of(field: Image, inputs: Sequence[Asked]) -> NDArray[np.uint8]:
     """Pictures in the size of the field: pixels_BYXC."""
-    values = [field.parse(field.clean(one, "input", "the picture"), "input") for one in inputs]
+    rows = rows_of(inputs, "picture", fields={"picture": field})
+    values = [field.parse(next(iter(row.cells.values())), row.where) for row in rows]
     return np.stack([coded.arrays["pixels"] for coded in field.encode(values)])
 
 
