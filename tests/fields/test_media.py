@@ -19,7 +19,6 @@ from regard.serve.limits import Limits
 @dataclass(frozen=True)
 class Noise(Media):
     kind: ClassVar[str] = "noise"
-    synonyms: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[type[FieldSettings]] = FieldSettings
     reads: ClassVar[str] = "frames"
     suffixes: ClassVar[frozenset[str]] = frozenset({".raw"})

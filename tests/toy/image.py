@@ -36,7 +36,6 @@ class ToyImage(Field):
     """Field and input at once: nothing is joined, nothing is cut."""
 
     kind: ClassVar[str] = "toy"
-    synonyms: ClassVar[tuple[str, ...]] = ("toy",)
     settings: ClassVar[type[FieldSettings]] = ToyImageSettings
     reads: ClassVar[str] = "toys"
     side: int = 8

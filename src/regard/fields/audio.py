@@ -88,10 +88,6 @@ class Audio(Media):
     """Field and input at once: nothing is joined."""
 
     kind: ClassVar[str] = "audio"
-    synonyms: ClassVar[tuple[str, ...]] = (
-        *("audio", "audio_filepath", "audio_path", "wav", "sound", "recording", "speech", "clip", "file"),
-        *("filename", "file_name", "path", "音频", "录音", "语音"),
-    )
     settings: ClassVar[type[FieldSettings]] = AudioSettings
     reads: ClassVar[str] = "frames"
     widget: ClassVar[str] = "file"

@@ -79,8 +79,6 @@ class Field(Protocol):
     """
 
     kind: ClassVar[str]
-    synonyms: ClassVar[tuple[str, ...]]
-    """Names that columns with such data usually have."""
     settings: ClassVar[type[FieldSettings]]
     reads: ClassVar[str]
     """What an encoder must read to read it: tokens, pixels, …; empty for what is only answered."""

@@ -82,10 +82,6 @@ class Image(Media):
     """Field and input at once: nothing is joined, nothing is cut."""
 
     kind: ClassVar[str] = "image"
-    synonyms: ClassVar[tuple[str, ...]] = (
-        *("image", "picture", "photo", "img", "file", "filename", "file_name", "path"),
-        *("图像", "图片", "照片"),
-    )
     settings: ClassVar[type[FieldSettings]] = ImageSettings
     reads: ClassVar[str] = "pixels"
     widget: ClassVar[str] = "image"

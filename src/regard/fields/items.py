@@ -65,7 +65,6 @@ class Items(Field):
     """Arrays: `items`, numbers of the catalogue; `times` in seconds, where they are known."""
 
     kind: ClassVar[str] = "items"
-    synonyms: ClassVar[tuple[str, ...]] = ("items", "history", "历史")
     settings: ClassVar[type[FieldSettings]] = ItemsSettings
     reads: ClassVar[str] = "items"
     example: ClassVar[str] = '"an-item another-item"'

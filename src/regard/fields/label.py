@@ -32,10 +32,6 @@ class LabelSettings(FieldSettings):
 @dataclass(frozen=True)
 class Label(Field):
     kind: ClassVar[str] = "label"
-    synonyms: ClassVar[tuple[str, ...]] = (
-        *("label", "labels", "class", "category", "sentiment", "relation"),
-        *("标签", "类别", "关系"),
-    )
     settings: ClassVar[type[FieldSettings]] = LabelSettings
     reads: ClassVar[str] = ""
     names: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.errors import DataError, did_you_mean, quoted
 from regard.fields.field import Coded, Field, FieldSettings, Suggestion, Width
-from regard.fields.label import MANY, Label, are_labels, read_names, write_names
+from regard.fields.label import MANY, are_labels, read_names, write_names
 from regard.files.formats import text_cell
 
 SEPARATORS = ("|", ";", ",")
@@ -26,7 +26,6 @@ class LabelsSettings(FieldSettings):
 @dataclass(frozen=True)
 class Labels(Field):
     kind: ClassVar[str] = "labels"
-    synonyms: ClassVar[tuple[str, ...]] = Label.synonyms
     settings: ClassVar[type[FieldSettings]] = LabelsSettings
     reads: ClassVar[str] = ""
     separator: str = ","

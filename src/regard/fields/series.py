@@ -76,7 +76,6 @@ class Series(Field):
     """Field, and the input of an encoder that reads a series as a whole."""
 
     kind: ClassVar[str] = "series"
-    synonyms: ClassVar[tuple[str, ...]] = ("series", "signal", "values", "序列")
     settings: ClassVar[type[FieldSettings]] = SeriesSettings
     reads: ClassVar[str] = "steps"
     spread: ClassVar[bool] = True

@@ -26,7 +26,6 @@ class SpanSettings(FieldSettings):
 @dataclass(frozen=True)
 class Span(Field):
     kind: ClassVar[str] = "span"
-    synonyms: ClassVar[tuple[str, ...]] = ("answer", "answers", "答案")
     settings: ClassVar[type[FieldSettings]] = SpanSettings
     reads: ClassVar[str] = ""
     may_be_none: bool = False

@@ -47,7 +47,6 @@ class Sentence(NamedTuple):
 @dataclass(frozen=True)
 class Words(Text):
     kind: ClassVar[str] = "words"
-    synonyms: ClassVar[tuple[str, ...]] = ("text", "sentence", "tokens", "words", "文本", "句子", "词语")
     split: Split = "auto"
     """How a text that nobody has cut becomes words."""
 
@@ -90,7 +89,6 @@ class Words(Text):
 @dataclass(frozen=True)
 class Tags(Label):
     kind: ClassVar[str] = "tags"
-    synonyms: ClassVar[tuple[str, ...]] = ("tags", "ner_tags", "pos_tags", "upos", "标注")
     illegal: Illegal = "refuse"
     """What becomes of a sentence whose tags their scheme forbids."""
 

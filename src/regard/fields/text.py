@@ -28,7 +28,6 @@ class TextSettings(FieldSettings):
 @dataclass(frozen=True)
 class Text(Field):
     kind: ClassVar[str] = "text"
-    synonyms: ClassVar[tuple[str, ...]] = ("text", "sentence", "review", "document", "文本", "句子")
     settings: ClassVar[type[FieldSettings]] = TextSettings
     reads: ClassVar[str] = "tokens"
     widget: ClassVar[str] = "text"

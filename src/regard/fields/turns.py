@@ -61,9 +61,6 @@ class Turns(Text):
     n_read: int = MOST_TURNS
     """Last turns that are read."""
     kind: ClassVar[str] = "turns"
-    synonyms: ClassVar[tuple[str, ...]] = (
-        *("context", "history", "turns", "dialogue", "dialog", "conversation", "messages", "对话"),
-    )
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:
         return _turns(cell, where, name, lambda text: split(text, self.separator))
@@ -101,7 +98,6 @@ class Replies(Text):
 
     separator: str = "__eou__"
     kind: ClassVar[str] = "replies"
-    synonyms: ClassVar[tuple[str, ...]] = ("reply", "response", "responses", "references", "回复")
     optional: bool = True
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> str:

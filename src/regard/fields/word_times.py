@@ -15,7 +15,6 @@ class WordTimes(Field):
     """A cell is a list of {"word": …, "start": …, "end": …}, in seconds; a file may have no such column."""
 
     kind: ClassVar[str] = "word_times"
-    synonyms: ClassVar[tuple[str, ...]] = ("words", "word_times", "alignment")
     settings: ClassVar[type[FieldSettings]] = FieldSettings
     reads: ClassVar[str] = ""
     optional: bool = True
