@@ -396,7 +396,7 @@ def test_models_with_less_room_do_not_answer_together(tmp_path: Path) -> None:
     }
     (tmp_path / "tight" / "config.json").write_text(json.dumps(config), "utf-8")
     save_file(cut, tmp_path / "tight" / "model.safetensors")
-    with pytest.raises(RunError, match=r"tight: has 10 positions, but texts of .*roomy may have \d+ pieces"):
+    with pytest.raises(RunError, match=r"tight: has 10 positions, but texts of .*roomy may have \d+ tokens"):
         regard.load(tmp_path / "roomy", tmp_path / "tight")
     assert regard.load(tmp_path / "tight", tmp_path / "roomy").predict("a b")
 

@@ -9,8 +9,8 @@ import pytest
 
 from regard.check.examine import Report, examine
 from regard.check.finding import Finding
-from regard.check.pieces import cut, histogram
-from regard.check.pieces import examine as examine_pieces
+from regard.check.tokens import cut, histogram
+from regard.check.tokens import examine as examine_tokens
 from regard.files.row import Row
 from regard.recipe import Recipe
 from regard.tasks import (
@@ -258,7 +258,7 @@ def test_what_the_vocabulary_does_not_know(translation: Examine) -> None:
     report = translation(test=[("zeta alpha alpha alpha", "beta")])
     assert report.unknown["test"]["source"] == 1 / 4
     message = found(report, "unknown").message
-    assert message.startswith("test: 25.0% of the source's pieces are unknown; give more text to learn from")
+    assert message.startswith("test: 25.0% of the source's tokens are unknown; give more text to learn from")
 
 
 def test_what_is_spelt_in_bytes(translation: Examine) -> None:
@@ -273,7 +273,7 @@ def test_rows_that_are_too_long(translation: Examine) -> None:
     too_long = found(report, "too-long")
     assert places(too_long) == ["train.tsv:31"]
     assert too_long.message == (
-        "train: 1 row (3.2%) longer than task.max_length = 12 pieces, left out of training"
+        "train: 1 row (3.2%) longer than task.max_length = 12 tokens, left out of training"
     )
 
 
@@ -283,17 +283,17 @@ def test_too_long_is_what_the_task_leaves_out_or_cuts(n_words: int) -> None:
     settings = {"tokenizer": WORDS, "max_length": 8}
     rows = [Row({"source": text, "target": "a"}, "f", 1)]
     translate = Translate.fit(TranslateConfig.model_validate(settings), rows)
-    (pieces,) = cut(TASKS["translate"].data, translate, {"train": rows})
-    assert (pieces.lengths["source"][0] > 8) == (translate.unusable(translate.encode(rows)[0]) is not None)
+    (counts,) = cut(TASKS["translate"].data, translate, {"train": rows})
+    assert (counts.lengths["source"][0] > 8) == (translate.unusable(translate.encode(rows)[0]) is not None)
     rows = [Row({"text": text, "label": label}, "f", 1) for label in "xy"]
     classify = Classify.fit(ClassifyConfig.model_validate(settings), rows)
-    (pieces,) = cut(TASKS["classify"].data, classify, {"train": rows})
+    (counts,) = cut(TASKS["classify"].data, classify, {"train": rows})
     n_kept = len(classify.encode(rows)[0].arrays["ids"]) - 1
-    assert (pieces.lengths["text"][0] > 8) == (n_kept < n_words)
+    assert (counts.lengths["text"][0] > 8) == (n_kept < n_words)
     rows = [Row({"text": text[:-2], "second": "a", "label": label}, "f", 1) for label in "xy"]
     pair = ClassifyPair.fit(ClassifyPairConfig.model_validate(settings), rows)
     kind = TASKS["classify_pair"].data
-    told = [one.kind for one in examine_pieces(cut(kind, pair, {"train": rows}), kind, pair.config, None)]
+    told = [one.kind for one in examine_tokens(cut(kind, pair, {"train": rows}), kind, pair.config, None)]
     assert ("too-long" in told) == pair.encode(rows)[0].notes["cut"]
 
 

@@ -108,18 +108,18 @@ def test_check_counts_answers_that_are_never_given(call: Call, recipe: Path) -> 
     assert told == []
     found = json.loads(call("check", recipe, *changed[:1], "task.max_answer=4", "--json").stdout)["findings"]
     told = [one["message"] for one in found if one["kind"] == "long-answer"]
-    assert "whose answer has more than task.max_answer = 4 pieces, never to be given whole" in told[0]
+    assert "whose answer has more than task.max_answer = 4 tokens, never to be given whole" in told[0]
 
 
-def test_answers_inside_pieces_are_told(call: Call, home: Path) -> None:
-    """Words without spaces: pieces that are learnt from them go where they like."""
+def test_answers_inside_tokens_are_told(call: Call, home: Path) -> None:
+    """Words without spaces: tokens that are learnt from them go where they like."""
     rows = [{"question": "谁?", "context": f"据说张三写了这本书 {n}", "answer": "张三"} for n in range(40)]
     (home / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     assert call("init", "qa.jsonl").exit_code == 0
     assert regard.Recipe.read(home / "recipe.toml").task.tokenizer.kind == "char"
     for kind, n in (("bpe", 40), ("char", 0)):
         told = call("check", "recipe.toml", f"task.tokenizer.kind={kind}", "--json").stdout
-        inside = [one for one in json.loads(told)["findings"] if one["kind"] == "inside-pieces"]
+        inside = [one for one in json.loads(told)["findings"] if one["kind"] == "inside-tokens"]
         assert sum(one["count"] for one in inside) == n
 
 

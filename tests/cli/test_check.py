@@ -17,7 +17,7 @@ def test_good_data(call: Call, recipe: Path, home: Path) -> None:
     result = call("check", recipe)
     assert result.exit_code == 0, result.stderr
     assert "rows        train 40, valid 7, test 5" in result.stdout
-    assert "source: pieces a row" in result.stdout
+    assert "source: tokens a row" in result.stdout
     assert "█" in result.stdout
     assert "an epoch of" in result.stdout
     assert f"train with: regard train {recipe}" in result.stdout

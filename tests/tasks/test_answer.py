@@ -259,7 +259,7 @@ def test_training_data_that_cannot_be_learnt_from(lines: list[tuple[str, str, st
 
 
 def test_windows_must_advance() -> None:
-    with pytest.raises(ValueError, match=r"max_length \(20\) leaves 13 pieces .* more than overlap \(13\)"):
+    with pytest.raises(ValueError, match=r"max_length \(20\) leaves 13 tokens .* more than overlap \(13\)"):
         AnswerConfig(max_length=20, max_question=6, overlap=13)
 
 

@@ -160,7 +160,7 @@ class Trained:
 
     @property
     def listens(self) -> bool:
-        """Whether the model can hear sound while it comes in."""
+        """True if the model can hear sound while it comes in."""
         try:
             self.listener(16_000)
         except RegardError:
@@ -338,7 +338,7 @@ def _alike(other: Path, folder: Path, task: AnyTask, task_config: TaskConfig) ->
     most, needed = max_tokens(config), task_config.longest(config)
     if most is not None and most <= needed:
         raise RunError(
-            f"{other}: has {most} positions, but texts of {folder} may have {needed} pieces and an end; "
+            f"{other}: has {most} positions, but texts of {folder} may have {needed} tokens and an end; "
             "give it first"
         )
     return member

@@ -30,4 +30,4 @@ class Standing(BaseModel):
     p: float | None = None
     verdict: str = ""
     is_beaten: bool = False
-    """Whether the model is significantly better than every baseline."""
+    """True if the model is significantly better than every baseline."""

@@ -1,1 +1,1 @@
-"""What `regard check` finds in data: every row of every split is looked at, and nothing is written."""
+"""Findings of `regard check` in data: every row of every split is looked at, and nothing is written."""

@@ -1,4 +1,4 @@
-"""How much memory and time training will take, measured by a few seconds of it."""
+"""Memory and time that training will take, measured by a few seconds of it."""
 
 import resource
 import time
@@ -27,7 +27,7 @@ class Estimate:
     memory: int
     """Bytes at most so far, of this process or on the device, with the largest batch."""
     total_seconds: float | None
-    """By the nearest of the recipe's limits, if it has any but patience."""
+    """Seconds until the nearest of the recipe's limits, if it has any but patience."""
     measured_steps: int
     device: str
 
@@ -35,16 +35,16 @@ class Estimate:
 def too_big(needed: int) -> list[Finding]:
     """A finding when training cannot fit, or hardly."""
     held = Machine.here().memory
-    shown = f"training needs {needed / 1e9:.1f} GB of memory, this machine has {held / 1e9:.1f} GB"
+    message = f"training needs {needed / 1e9:.1f} GB of memory, this machine has {held / 1e9:.1f} GB"
     if needed > held:
-        return [Finding("error", "memory", f"{shown}; {REMEDY}")]
+        return [Finding("error", "memory", f"{message}; {REMEDY}")]
     if needed > 0.8 * held:
-        return [Finding("warning", "memory", f"{shown}, which is close; {REMEDY}")]
+        return [Finding("warning", "memory", f"{message}, which is close; {REMEDY}")]
     return []
 
 
 def measured(training: Training, share: float) -> Estimate | Finding:
-    """What training takes, or that it does not fit."""
+    """Measure what training takes, or report that it does not fit."""
     try:
         return estimate(training, share)
     except (RuntimeError, MemoryError) as error:

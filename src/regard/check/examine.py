@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regard.check import pieces
+from regard.check import tokens
 from regard.check.cost import Estimate, measured, too_big
 from regard.check.finding import Finding, Place
-from regard.check.pieces import Histogram
+from regard.check.tokens import Histogram
 from regard.check.reading import read_all
 from regard.data.layout import scored
 from regard.data.splits import HELD_OUT
@@ -28,29 +28,29 @@ from regard.training.config import TrainConfig
 __all__ = ["Estimate", "Finding", "Histogram", "Place", "Report", "examine"]
 
 READ = {"lines": "documents", "paragraphs": "documents", "files": "parts"}
-"""What is counted of the data, by what a document is; files are read in parts."""
+"""Unit that is counted, by what a document is; files are read in parts."""
 
 
 @dataclass(frozen=True)
 class Report:
     rows: dict[str, int]
-    """By split."""
+    """Number of rows by split."""
     findings: tuple[Finding, ...]
     """Errors first."""
     labels: dict[str, int]
-    """In training, the commonest first; none where the task has none."""
+    """Labels in training with their counts, the commonest first; none where the task has none."""
     counted: str = ""
-    """What these are."""
+    """Heading of these counts."""
     read: str = "rows"
-    """What `rows` counts: of plain text, documents or parts."""
+    """Unit that `rows` counts: of plain text, documents or parts."""
     vocabulary: dict[str, int] = field(default_factory=dict)
-    """Pieces learnt, by role; what follows is empty when none could be learnt."""
+    """Tokens learnt, by role; what follows is empty when none could be learnt."""
     lengths: dict[str, Histogram] = field(default_factory=dict)
-    """Pieces a row in training, by role."""
+    """Tokens a row in training, by role."""
     unknown: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Split → role → share of pieces that are unknown."""
+    """Split → role → share of tokens that are unknown."""
     spelt: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The same for pieces that are single bytes of rare characters."""
+    """The same for tokens that are single bytes of rare characters."""
     estimate: Estimate | None = None
 
     @property
@@ -62,12 +62,12 @@ class Report:
 
 
 def _by_column(recipe: Recipe, splits: Mapping[str, Sequence[Row]]) -> list[Finding]:
-    """What the fields of the inputs say, each of its own column."""
+    """Findings of the fields of the inputs, each in its own column."""
     return [finding for role, one in recipe.task.asked.items() for finding in one.check(role, splits)]
 
 
 def _held_out(finding: Finding) -> Finding:
-    """What train has in a row that is held out, and nowhere else."""
+    """Explain what train has only in a row that is held out."""
     if finding.kind not in ("unseen-label", "unseen-tag") or not finding.message.startswith("valid: "):
         return finding
     return replace(finding, message=f"{finding.message}, {CHOOSE}")
@@ -82,8 +82,8 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
     recipe = resolve(recipe, pretrained)
     data = TASKS[recipe.task.kind].data
     splits, shares, findings = read_all(recipe, base)
-    found = [*data.examine(splits, recipe.task), *_by_column(recipe, splits)]
-    findings += map(_held_out, found) if recipe.data.valid is None else found
+    own_findings = [*data.examine(splits, recipe.task), *_by_column(recipe, splits)]
+    findings += map(_held_out, own_findings) if recipe.data.valid is None else own_findings
     if not splits["valid"] and splits["train"]:
         few = f"train: too few {recipe.hold_out.wholes} to hold one of {HELD_OUT} out for validation"
         findings.append(Finding("error", "no validation", f"{few}; add some, or give data.valid"))
@@ -101,16 +101,18 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
         task = fitted(recipe, usable, vocabulary, corpus.described())
         findings += _of_encoder(recipe, task)
         if all(finding.severity != "error" for finding in findings):
-            asked = {split: scored(task, rows, split) for split, rows in splits.items() if split != "train"}
-            findings += [Finding("note", "read", sentence) for sentence in corpus.notes(task, asked)]
-        cut = pieces.cut(data, task, splits)
-        findings += pieces.examine(cut, data, recipe.task, None if pretrained is None else pretrained.folder)
+            scored_rows = {
+                split: scored(task, rows, split) for split, rows in splits.items() if split != "train"
+            }
+            findings += [Finding("note", "read", sentence) for sentence in corpus.notes(task, scored_rows)]
+        cut = tokens.cut(data, task, splits)
+        findings += tokens.examine(cut, data, recipe.task, None if pretrained is None else pretrained.folder)
         for split, rows in splits.items():
-            findings += data.examine_pieces(task, split, rows)
+            findings += data.examine_tokens(task, split, rows)
         report = replace(
             report,
             vocabulary={role: len(tokenizer) for role, tokenizer in task.tokenizers.items()},
-            lengths={role: pieces.histogram(lengths) for role, lengths in cut[0].lengths.items()}
+            lengths={role: tokens.histogram(lengths) for role, lengths in cut[0].lengths.items()}
             if data.too_long
             else {},
             unknown={one.split: one.unknown for one in cut},
@@ -125,7 +127,7 @@ def examine(recipe: Recipe, base: Path = Path()) -> Report:
 
 
 def _of_encoder(recipe: Recipe, task: AnyTask) -> list[Finding]:
-    """What the encoder says of inputs of this width."""
+    """Remarks of the encoder on inputs of this width."""
     encoder: Any = getattr(recipe.model, "encoder", None)
     if not isinstance(encoder, EncoderSettings):
         return []
@@ -147,7 +149,7 @@ def _estimate(
     base: Path,
     findings: list[Finding],
 ) -> Estimate | None:
-    """None, and a finding, when the model is too big to be tried, or has no steps that could be timed."""
+    """Estimate the cost; None, and a finding, if the model is too big to be tried or has no steps."""
     tight = too_big(least_memory(recipe, task))
     if not tight:
         name = ", ".join(recipe.data.train)
@@ -158,14 +160,14 @@ def _estimate(
         device = pick_device(recipe.train.device)
         training = assemble(recipe, task, examples, [], base / recipe.run, device)
         if not training.learns_by_steps:
-            said = "train: the model counts, in one pass; there are no steps to time"
-            findings.append(Finding("note", "counted", said))
+            message = "train: the model counts, in one pass; there are no steps to time"
+            findings.append(Finding("note", "counted", message))
             return None
-        found = measured(training, share)
-        if isinstance(found, Estimate):
-            findings += too_big(found.memory) + _endless_warmup(recipe.train, found.steps_per_epoch)
-            return found
-        tight = [found]
+        estimate = measured(training, share)
+        if isinstance(estimate, Estimate):
+            findings += too_big(estimate.memory) + _endless_warmup(recipe.train, estimate.steps_per_epoch)
+            return estimate
+        tight = [estimate]
     findings += tight
     return None
 
@@ -175,5 +177,5 @@ def _endless_warmup(plan: TrainConfig, steps_per_epoch: int) -> list[Finding]:
     total = min((limit for limit in (plan.max_steps, by_epochs) if limit), default=None)
     if total is None or plan.warmup < total:
         return []
-    said = f"train.warmup = {plan.warmup:,} steps of a training of {total:,}: train.lr is never reached"
-    return [Finding("warning", "warmup", f"{said}; lower it")]
+    message = f"train.warmup = {plan.warmup:,} steps of a training of {total:,}: train.lr is never reached"
+    return [Finding("warning", "warmup", f"{message}; lower it")]

@@ -1,4 +1,4 @@
-"""What the doctor finds: how bad it is, a sentence about it, and the first places to look at."""
+"""A finding: how bad it is, a sentence about it, and the first places to look at."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,9 @@ def about(severity: Severity, kind: str, split: str, rows: Sequence[Row], remark
     """A finding about these rows of a split, if there are any: `valid: 3 rows` and the remark."""
     if not rows:
         return []
-    firsts = (next(own) for _, own in groupby(rows, lambda row: row.where))  # of several from one record
+    firsts = (
+        next(in_row) for _, in_row in groupby(rows, lambda row: row.where)
+    )  # of several from one record
     places = tuple(Place(row.where, _excerpt(row)) for row in islice(firsts, SHOWN))
     n = f"{len(rows):,} row{'s' * (len(rows) > 1)}"
     return [Finding(severity, kind, f"{split}: {n} {remark}", len(rows), places)]

@@ -1,4 +1,4 @@
-"""What can be wrong with labels: none, one that is not learnt, one that is rare."""
+"""Faults of labels: none, one that is not learnt, one that is rare."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,27 +27,27 @@ def counts(train: Sequence[Row]) -> dict[str, int]:
 
 
 def unlabelled(splits: Splits, called: str = "label") -> list[Finding]:
-    found = []
+    findings = []
     for split, rows in splits.items():
         blank = [row for row in rows if not is_labelled(row)]
-        found += about("error", "empty-label", split, blank, f"without a {called}; give every text one")
-    return found
+        findings += about("error", "empty-label", split, blank, f"without a {called}; give every text one")
+    return findings
 
 
 def unseen(
     splits: Splits,
-    known: Mapping[str, int],
+    learnt: Mapping[str, int],
     called: str = "label",
     of: Callable[[Row], Sequence[str]] = only,
 ) -> list[Finding]:
     """Labels that no row of train has, which nothing can be learnt about."""
-    found = []
+    findings = []
     for split, rows in splits.items():
-        strange = [row for row in rows if any(label not in known for label in of(row))]
-        names = {quoted(label) for row in strange for label in of(row) if label not in known}
+        strange = [row for row in rows if any(label not in learnt for label in of(row))]
+        names = {quoted(label) for row in strange for label in of(row) if label not in learnt}
         remark = f"with a {called} that does not occur in train ({', '.join(sorted(names)[:FEW])})"
-        found += about("error", "unseen-label", split, strange, remark)
-    return found
+        findings += about("error", "unseen-label", split, strange, remark)
+    return findings
 
 
 def rare(counted: Mapping[str, int], called: str = "label") -> list[Finding]:

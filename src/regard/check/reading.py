@@ -15,7 +15,7 @@ from regard.recipe import Recipe
 from regard.tasks import task_rows
 
 _VALUES = re.compile(r"""(?<=: )question [^:]*|'[^']*'|"[^"]*"|0x[0-9a-f]{2}|[\d,]+""")
-"""What may differ between two faults of one sort."""
+"""Parts that may differ between two faults of one sort."""
 _PLACE = re.compile(r"^(\S.*?:(?:\d+| question [^:]*)): ")
 MAX_SORTS = 100
 LOOKED_AT = 1_000_000
@@ -52,7 +52,7 @@ class Faults:
         return self.first[sort] + (f" ({others:,} more like it)" if others else "")
 
     def _places(self, sort: str) -> tuple[Place, ...]:
-        """Only where there is more than the one that the sentence names."""
+        """Places of faults, if there are more than the one that the sentence names."""
         places = self.places.get(sort, [])
         return tuple(map(Place, places)) if len(places) > 1 else ()
 

@@ -65,7 +65,7 @@ class Source:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody types the inputs one by one."""
+        """True if somebody types the inputs one by one."""
         return self.file is None and bool(self.left) and sys.stdin.isatty()
 
     def check(self) -> None:
@@ -273,7 +273,7 @@ def _asking(trained: "Trained", search: dict[str, Any], live: bool) -> "Callable
 
 
 def _has_scores(trained: "Trained") -> bool:
-    """Whether scores cost something, so that they can be left out."""
+    """True if scores cost something, so that they can be left out."""
     return hasattr(getattr(trained.task_config, "decode", None), "scores")
 
 

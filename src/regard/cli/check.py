@@ -50,7 +50,7 @@ def _print(report: "Report") -> None:
         _print_finding(finding)
     for role, lengths in report.lengths.items():
         console.OUT.print()
-        console.line(f"{role}: pieces a row (median {lengths.median:,}, longest {lengths.longest:,})", "dim")
+        console.line(f"{role}: tokens a row (median {lengths.median:,}, longest {lengths.longest:,})", "dim")
         console.bars(zip(_bins(lengths.edges), lengths.counts, strict=True))
     if report.labels:
         console.OUT.print()
@@ -73,10 +73,10 @@ def _facts(report: "Report") -> Iterator[tuple[str, str]]:
     yield report.read, ", ".join(f"{split} {n:,}" for split, n in report.rows.items())
     if not report.vocabulary:
         return
-    yield "vocabulary", ", ".join(f"{role} {n:,} pieces" for role, n in report.vocabulary.items())
+    yield "vocabulary", ", ".join(f"{role} {n:,} tokens" for role, n in report.vocabulary.items())
     for name, shares in (("unknown", report.unknown), ("in bytes", report.spelt)):
         by_split = (f"{split} {_percent(max(by_role.values()))}" for split, by_role in shares.items())
-        yield name, f"{', '.join(by_split)} of pieces"
+        yield name, f"{', '.join(by_split)} of tokens"
 
 
 def _percent(share: float) -> str:

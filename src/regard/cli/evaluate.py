@@ -113,7 +113,7 @@ def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str
 
 
 def _is_rival(name: str) -> bool:
-    """Whether it is a run or a model; a folder of data ends with a slash, and has no recipe."""
+    """True if it is a run or a model; a folder of data ends with a slash, and has no recipe."""
     folder = Path(name)
     held = any((folder / file).is_file() for file in ("recipe.json", "config.json"))
     return folder.is_dir() and (held or not name.endswith("/"))

@@ -62,7 +62,7 @@ def file_rows(
 
 
 def are_interactions(run: Path, file: str, encoding: str) -> bool:
-    """Whether a file holds single choices, as training data do, and not a history in each row."""
+    """True if a file holds single choices, as training data do, and not a history in each row."""
     from regard.files.columns import named_like
     from regard.files.formats import file_format
     from regard.files.records import records

@@ -41,7 +41,7 @@ def _is_visible(text: str, at: int) -> bool:
 
 
 def is_wide(char: str) -> bool:
-    """Whether a character is Chinese, Japanese, Korean or an emoji, and so drawn as wide as high."""
+    """True if a character is Chinese, Japanese, Korean or an emoji, and so drawn as wide as high."""
     return east_asian_width(char) in "WF"
 
 
@@ -66,7 +66,7 @@ def _attaches(char: str) -> bool:
 
 
 def stacks(text: str) -> bool:
-    """Whether a column label is better stacked (mostly Chinese) than rotated."""
+    """True if a column label is better stacked (mostly Chinese) than rotated."""
     parts = graphemes(text)
     return 2 * sum(is_wide(part[0]) for part in parts) >= len(parts)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROWS, COLUMNS = 8, 9
-"""What is left of a picture, in grey."""
+"""Size that pictures are reduced to, in grey."""
 FLIPPED = 3
 """Bits in which hashes of the same picture differ at most."""
 DIFFERENCE = 6.0
@@ -33,17 +33,17 @@ def hash_of(left_NYX: Grey) -> NDArray[np.uint64]:
 
 
 def earlier_twins(left_NYX: Grey) -> dict[int, int]:
-    """Of every picture that has one, the number of the first that is nearly the same."""
+    """Map each picture with a twin to the first picture that is nearly the same."""
     hashes_N = hash_of(left_NYX)
-    found: dict[int, int] = {}
+    earlier: dict[int, int] = {}
     for first, second in _candidates(hashes_N):
         twins = np.bitwise_count(hashes_N[first] ^ hashes_N[second]) <= FLIPPED
         first, second = first[twins], second[twins]
         difference = np.abs(left_NYX[first].astype(np.int16) - left_NYX[second]).mean((1, 2))
         close = difference <= DIFFERENCE
         for one, other in zip(first[close].tolist(), second[close].tolist(), strict=True):
-            found[other] = min(one, found.get(other, one))
-    return found
+            earlier[other] = min(one, earlier.get(other, one))
+    return earlier
 
 
 def _candidates(hashes_N: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -16,9 +16,9 @@ class Axis:
     grid: tuple[int, int] | None = None
     """Rows and columns, where the units lie in a plane: all but the fixed ones, in reading order."""
     spans: tuple[tuple[int, int], ...] | None = None
-    """Where each unit begins and ends in what the input is made of, where one unit covers several."""
+    """Begin and end of each unit in what the input is made of, where one unit covers several."""
     seconds: tuple[float, ...] | None = None
-    """When each unit begins, where the units lie in time."""
+    """Begin of each unit in seconds, where the units lie in time."""
     picture: bytes | None = None
     """A PNG of what the units are cut from."""
 
@@ -27,7 +27,7 @@ class Axis:
 
     @property
     def units(self) -> str:
-        """What several of its units are called."""
+        """The plural of its unit."""
         return plural(self.unit)
 
     def runs(self, size: int, unit: str, *, at_end: bool = False) -> "Axis":

@@ -1,6 +1,6 @@
 """A sentence with two marked entities: a cell is a text with `<e1>…</e1>` and `<e2>…</e2>`.
 
-A sentence is cut at the marks before it becomes pieces, so that no piece crosses the border of an entity, as
+A sentence is cut at the marks before it becomes tokens, so that no token crosses the border of an entity, as
 many would where words have no spaces between them.
 """
 
@@ -29,7 +29,7 @@ class Entities(Text):
         return read_marked(cell, where) if cell.strip() else BLANK
 
     def encode(self, values: Sequence[Any]) -> list[Coded]:
-        """As they are: where a sentence is cut decides what tokens it has."""
+        """Keep texts as they are: where a sentence is cut decides which tokens it has."""
         return [Coded({}, {"marked": value}) for value in values]
 
 
@@ -50,9 +50,9 @@ class MarkedText(Joined):
 
     def assemble(self, parts: Sequence[Coded]) -> Coded:
         (part,) = parts
-        found = self.placed(part.notes["marked"])
-        ids = np.array(self.fields[0].tokenizer.with_special_tokens(found.ids))
-        return Coded({"ids": ids}, {"cut": found.cut})
+        placed = self.placed(part.notes["marked"])
+        ids = np.array(self.fields[0].tokenizer.with_special_tokens(placed.ids))
+        return Coded({"ids": ids}, {"cut": placed.cut})
 
     def is_empty(self, arrays: Arrays) -> bool:
         return len(arrays["ids"]) <= len(self.fields[0].tokenizer.with_special_tokens(())) + len(MARKS)
@@ -62,15 +62,15 @@ class MarkedText(Joined):
         return super().is_mark(ids) | (ids >= self.first_mark)
 
     def axis(self, values: Sequence[Any], coded: Coded) -> Axis:
-        tokenizer, found = self.fields[0].tokenizer, self.placed(values[0])
+        tokenizer, placed = self.fields[0].tokenizer, self.placed(values[0])
         marks = tokenizer.tokens(tokenizer.with_special_tokens(()))
-        return ended(self.name, (*marks[:-1], *tokenizer.visible(found.ids, found.words), marks[-1]))
+        return ended(self.name, (*marks[:-1], *tokenizer.visible(placed.ids, placed.words), marks[-1]))
 
 
-class Piece(NamedTuple):
+class Token(NamedTuple):
     id: int
     word: str
-    """What it stands for."""
+    """The text it stands for."""
 
 
 class Placed(NamedTuple):
@@ -78,21 +78,21 @@ class Placed(NamedTuple):
 
     ids: list[int]
     words: list[str]
-    """What each of them stands for."""
+    """The text each of them stands for."""
     cut: bool
     """It was too long; what is far from the entities was left out."""
 
 
 def placed(marked: Marked, encode: Callable[[str], Encoded], first_mark: int, most: int) -> Placed:
-    """`most` pieces, marks among them."""
-    parts = [_pieces(text, encode) for text in _parts(marked)]
+    """`most` tokens, marks included."""
+    parts = [_tokens(text, encode) for text in _parts(marked)]
     kept = _near(parts, most - len(MARKS))
     marks = [0, 1, 2, 3] if marked.first <= marked.second else [2, 3, 0, 1]
     ids: list[int] = []
     words: list[str] = []
     for number, part in enumerate(kept):
-        ids += [piece.id for piece in part]
-        words += [piece.word for piece in part]
+        ids += [token.id for token in part]
+        words += [token.word for token in part]
         if number < len(marks):
             ids.append(first_mark + marks[number])
             words.append(MARKS[marks[number]])
@@ -100,20 +100,20 @@ def placed(marked: Marked, encode: Callable[[str], Encoded], first_mark: int, mo
 
 
 def _parts(marked: Marked) -> list[str]:
-    """What stands before, in, between, in and after the entities."""
+    """Tokens before, in, between, in and after the entities."""
     first, second = sorted((marked.first, marked.second))
     return [marked.text[begin:end] for begin, end in pairwise((0, *first, *second, len(marked.text)))]
 
 
-def _pieces(text: str, encode: Callable[[str], Encoded]) -> list[Piece]:
+def _tokens(text: str, encode: Callable[[str], Encoded]) -> list[Token]:
     if not text.strip():
         return []
     ids, offsets = encode(text)
-    return [Piece(id_, text[begin:end]) for id_, (begin, end) in zip(ids, offsets, strict=True)]
+    return [Token(id_, text[begin:end]) for id_, (begin, end) in zip(ids, offsets, strict=True)]
 
 
-def _near(parts: Sequence[list[Piece]], room: int) -> list[list[Piece]]:
-    """As many pieces as there is room for: the entities first, then what is between, then what is around."""
+def _near(parts: Sequence[list[Token]], room: int) -> list[list[Token]]:
+    """Keep as many tokens as there is room for: the entities, then those between, then those around."""
     before, one, between, other, after = parts
     one, other = one[: room // 2], other[: room // 2]
     room -= len(one) + len(other)

@@ -1,4 +1,4 @@
-"""What is wrong with a column of pictures: every one is opened and decoded once."""
+"""Findings of `regard check` in a column of pictures: every one is opened and decoded once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

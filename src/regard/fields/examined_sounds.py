@@ -1,4 +1,4 @@
-"""What is wrong with a column of sounds: every one is opened and decoded once."""
+"""Findings of `regard check` in a column of sounds: every one is opened and decoded once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,11 +117,15 @@ def _rates(rates: set[int]) -> str:
     return " and ".join(f"{rate:,}" for rate in sorted(rates))
 
 
-def _about(severity: Severity, kind: str, split: str, found: Sequence[Heard], remark: str) -> list[Finding]:
-    if not found:
+def _about(
+    severity: Severity, kind: str, split: str, recordings: Sequence[Heard], remark: str
+) -> list[Finding]:
+    if not recordings:
         return []
-    places = tuple(Place(one.row.where, f"{one.head.seconds:.2f} s") for one in found[:SHOWN])
-    return [Finding(severity, kind, f"{split}: {_recordings(len(found))} {remark}", len(found), places)]
+    places = tuple(Place(one.row.where, f"{one.head.seconds:.2f} s") for one in recordings[:SHOWN])
+    return [
+        Finding(severity, kind, f"{split}: {_recordings(len(recordings))} {remark}", len(recordings), places)
+    ]
 
 
 def _recordings(n: int) -> str:

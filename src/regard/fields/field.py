@@ -24,13 +24,13 @@ from regard.fields.axis import Axis
 from regard.files.content import File, content
 
 Arrays = Mapping[str, NDArray[Any]]
-"""By name: the first axis may differ from example to example, type and trailing shape may not."""
+"""Arrays by name: the first axis may differ between examples, type and trailing shape may not."""
 Width = Mapping[str, Any]
-"""What models are told about a field, as JSON: {"vocab": 8000}, {"classes": 3}, {"channels": 3}."""
+"""Facts that models are built from, as JSON: {"vocab": 8000}, {"classes": 3}, {"channels": 3}."""
 
 
 Occlusion = Literal["remove", "shorten", "blank"]
-"""How a unit is left out: removed, where marks stay and rows keep their length; removed whatever it is, so
+"""Way to leave out a unit: removed, where marks stay and rows keep their length; removed whatever it is, so
 that rows are a unit shorter; or blanked in its place.
 """
 
@@ -38,7 +38,7 @@ that rows are a unit shorter; or blanked in its place.
 class Coded(NamedTuple):
     arrays: Arrays
     notes: Mapping[str, Any] = {}
-    """What is known of an example and not cached for training, such as whether its text was cut."""
+    """Facts about an example that are not cached for training, such as whether its text was cut."""
 
 
 class FieldSettings(Config):
@@ -48,20 +48,20 @@ class FieldSettings(Config):
 
 
 class Suggestion(NamedTuple):
-    """What a first recipe says about a field, measured on a sample of its cells."""
+    """Settings of a field for a first recipe, measured on a sample of its cells."""
 
     settings: Mapping[str, Any] = {}
-    """Only those that differ from the default, or that the data decide."""
+    """Settings that differ from the default, or that the data decide."""
     size: int = 1
-    """How many units an example of such cells has: tokens, patches, frames."""
+    """Number of units of an example of such cells: tokens, patches, frames."""
     reasons: Mapping[str, str] = {}
-    """Why a setting is as it is, in words with numbers: the comment in the recipe. Without one it is the
+    """Reason for each setting, in words with numbers: the comment in the recipe. Without one it is the
     description of the setting.
     """
 
 
 class Limits(Protocol):
-    """How much a request may hold."""
+    """Limits of a request."""
 
     @property
     def characters(self) -> int:
@@ -81,30 +81,30 @@ class Field(Protocol):
     kind: ClassVar[str]
     settings: ClassVar[type[FieldSettings]]
     reads: ClassVar[str]
-    """What an encoder must read to read it: tokens, pixels, …; empty for what is only answered."""
+    """Word that an encoder's `reads` must equal: tokens, pixels, …; empty for what is only answered."""
     suffixes: ClassVar[frozenset[str]] = frozenset()
-    """Of the files that cells may be, in lower case with their dots; none where they are no files."""
+    """Suffixes of files that cells may be, in lower case with their dots; none where they are no files."""
     widget: ClassVar[str] = "json"
-    """What the page asks for it with: the name of a file in serve/web/fields."""
+    """Widget of the page that asks for it: the name of a file in serve/web/fields."""
     example: ClassVar[str] = "@input.json"
-    """What a command line may hold for it; empty for a text."""
+    """Example of it on a command line; empty for a text."""
     is_file: ClassVar[bool] = False
-    """Whether a value in a request is a file, in base64 or uploaded."""
+    """True if a value in a request is a file, in base64 or uploaded."""
     spread: ClassVar[bool] = False
-    """Whether a table without a column for it has it in all columns that no other role takes."""
+    """True if a table without a column for it has it in all columns that no other role takes."""
     accepts: ClassVar[str] = ""
     """Which files the page offers to choose, as HTML writes it (`image/*`); none where this is empty."""
 
     @classmethod
     def resembles(cls, cells: Sequence[Any]) -> float:
-        """From 0 to 1, how much a sample of a column looks like such data, as it stands in the file: strings
+        """Rate from 0 to 1 how much a sample of a column looks like such data, as it is in the file: strings
         (numbers too), or lists and objects of JSON. A path is known by its suffix.
         """
         return 0.0
 
     @classmethod
     def suggest(cls, cells: Sequence[Any]) -> Suggestion:
-        """What a first recipe says, measured on a sample of cleaned cells: paths lead to files."""
+        """Propose settings for a first recipe from a sample of cleaned cells; their paths lead to files."""
         return Suggestion()
 
     @classmethod
@@ -117,7 +117,7 @@ class Field(Protocol):
 
     @property
     def optional(self) -> bool:
-        """Whether a file may have no such column."""
+        """True if a file may have no such column."""
 
     @property
     def width(self) -> Width: ...
@@ -166,16 +166,16 @@ class Field(Protocol):
         return len(cell if isinstance(cell, str | bytes) else json.dumps(cell))
 
     def check(self, role: str, splits: Splits) -> list[Finding]:
-        """Everything `regard check` has to say about this column alone; a fitted field may say more."""
+        """Findings of `regard check` in this column alone; a fitted field may have more."""
         return unreadable(self, role, splits)
 
 
 class Input(Protocol):
-    """What one encoder reads. Owns marks, segments, limits, truncation, size, padding and the axis."""
+    """The input of one encoder: owns marks, segments, limits, truncation, size, padding and the axis."""
 
     @property
     def name(self) -> str:
-        """What its axis is called."""
+        """Name of its axis."""
 
     @property
     def width(self) -> Width: ...
@@ -188,10 +188,10 @@ class Input(Protocol):
         """One example of the encoded values of its fields."""
 
     def is_empty(self, arrays: Arrays) -> bool:
-        """Whether there is nothing to read in one of its fields."""
+        """True if there is nothing to read in one of its fields."""
 
     def size(self, arrays: Arrays) -> int:
-        """What an example takes up in a batch: tokens, patches, frames."""
+        """Units that an example takes up in a batch: tokens, patches, frames."""
 
     def collate(self, many: Sequence[Arrays]) -> Arrays:
         """Padded arrays of a batch, with `lengths`."""
@@ -209,7 +209,7 @@ class Augmented(Protocol):
 
     @property
     def draws(self) -> bool:
-        """Whether its settings ask for that."""
+        """True if its settings ask for that."""
 
     @property
     def mixup(self) -> float:

@@ -31,7 +31,7 @@ def window_ahead(series: Series, coded: Coded, look_back: int, horizon: int, whe
 
 
 def _known(series: Series, coded: Coded, begin: int, end: int, horizon: int, where: str) -> Any:
-    """What is known of the past and the horizon: given in rows without measurements, and the calendar."""
+    """Values known for past and horizon: those of rows without measurements, and the calendar."""
     known_TK = coded.arrays["known"]
     if len(known_TK) >= end + horizon:
         return known_TK[begin : end + horizon]

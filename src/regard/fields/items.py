@@ -31,7 +31,7 @@ FORMAT_VERSION = 1
 UNKNOWN = -1
 """The number of an item that is not in the catalogue."""
 HIDDEN = "?"
-"""What stands for a hidden item, whose number is the one after the last."""
+"""Name of a hidden item, whose number is the one after the last."""
 MOST_ASKED = 10_000
 """Items of a history that somebody asks about."""
 MOST_COMPARED = 100_000
@@ -71,7 +71,7 @@ class Items(Field):
     names: tuple[str, ...] = ()
     """The catalogue, by number: the most frequent first."""
     counts: tuple[int, ...] = ()
-    """How often each stands in the training histories."""
+    """Number of times each occurs in the training histories."""
     described: Mapping[str, Described] = field(default_factory=dict)
     limit: int = 50
     """Items of a history that are read, its last ones."""
@@ -95,11 +95,11 @@ class Items(Field):
         return {name: number for number, name in enumerate(self.names)}
 
     def about(self, name: str) -> Described:
-        """What an item is called, and of what category it is; nothing where the catalogue does not say."""
+        """Title and category of an item; nothing where the catalogue does not say."""
         return self.described.get(name, Described(""))
 
     def title(self, name: str) -> str:
-        """What an item is called; its own name where the catalogue has no title."""
+        """Title of an item; its own name where the catalogue has none."""
         return self.about(name).title or name
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> list[str]:
@@ -126,13 +126,13 @@ class Items(Field):
         return cell
 
     def encode(self, values: Sequence[Sequence[str]]) -> list[Coded]:
-        found = [[self.numbers.get(name, UNKNOWN) for name in history] for history in values]
+        encoded = [[self.numbers.get(name, UNKNOWN) for name in history] for history in values]
         return [
             Coded(
                 {"items": np.array(numbers, np.int32)},
                 {"unknown": [name for name, number in zip(history, numbers, strict=True) if number < 0]},
             )
-            for history, numbers in zip(values, found, strict=True)
+            for history, numbers in zip(values, encoded, strict=True)
         ]
 
     def refuse_strange(self, history: Sequence[str], where: str) -> None:
@@ -199,9 +199,9 @@ class Items(Field):
         return max(1, min(self.limit, len(arrays["items"])))
 
     def read(self, arrays: Arrays) -> Arrays:
-        """What is read of a history: its last known items."""
-        known = np.flatnonzero(arrays["items"] >= 0)[-self.limit :]
-        return {name: array[known] for name, array in arrays.items()}
+        """The last known items of a history, which are read."""
+        places = np.flatnonzero(arrays["items"] >= 0)[-self.limit :]
+        return {name: array[places] for name, array in arrays.items()}
 
     def collate(self, many: Sequence[Arrays]) -> Arrays:
         items = [arrays["items"] for arrays in many]

@@ -60,7 +60,7 @@ class Joined:
         return batch
 
     def without(self, batch: Arrays, axis: Axis, units: Sequence[int], how: Occlusion) -> Arrays:
-        """Where marks stay, a row without one is the whole text once more."""
+        """Return a batch without these units; where marks stay, the row of a mark is the whole text again."""
         if how == "shorten":
             rows = {name: _without(batch[name], units) for name in ("ids", "segments") if name in batch}
             return rows | {"lengths": np.repeat(batch["lengths"] - 1, len(units))}
@@ -77,7 +77,7 @@ class Joined:
 
     @property
     def blank(self) -> int:
-        """What stands where a token is made blank."""
+        """Token that stands in the place of a blanked one."""
         return self.fields[0].tokenizer.special.unknown
 
     def is_mark(self, ids: Any) -> Any:
@@ -99,7 +99,7 @@ class Joined:
 
 
 def shortened(texts: Sequence[list[int]], limit: int) -> list[list[int]]:
-    """As much of one text, or of two with a mark between them, as fits: of two the longer loses first.
+    """Cut one text, or two with a mark between them, to what fits; of two the longer is cut first.
 
     Where both lose, the one that was longer keeps the odd token, as in `tokenizers`.
     """

@@ -35,7 +35,7 @@ class Label(Field):
     settings: ClassVar[type[FieldSettings]] = LabelSettings
     reads: ClassVar[str] = ""
     names: tuple[str, ...] = ()
-    """In the order of their numbers."""
+    """Labels in the order of their numbers."""
     optional: bool = False
 
     @classmethod
@@ -87,7 +87,7 @@ class Label(Field):
 
 
 def are_labels(names: Collection[str], n_cells: int, most: int) -> bool:
-    """Whether the different parts of so many cells look like names of classes."""
+    """True if the different parts of so many cells look like names of classes."""
     return 2 <= len(names) <= max(2, min(most, n_cells // RECURS)) and max(map(len, names)) <= USUAL_LENGTH
 
 

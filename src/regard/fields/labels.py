@@ -15,7 +15,7 @@ from regard.files.formats import text_cell
 
 SEPARATORS = ("|", ";", ",")
 COMBINED = 0.05
-"""Of cells with a label, the share with more than one from which a column is one of several labels."""
+"""Share of labelled cells with more than one label from which a column is one of several labels."""
 
 
 class LabelsSettings(FieldSettings):
@@ -30,7 +30,7 @@ class Labels(Field):
     reads: ClassVar[str] = ""
     separator: str = ","
     names: tuple[str, ...] = ()
-    """In the order of their numbers."""
+    """Labels in the order of their numbers."""
     optional: bool = False
 
     @classmethod
@@ -106,7 +106,7 @@ def _are_lists(cells: Sequence[Any]) -> bool:
 
 
 def _are_combined(cells: Sequence[Any], between: str) -> bool:
-    """Whether few, short and recurring parts stand in more combinations than there are parts."""
+    """True if few, short and recurring parts stand in more combinations than there are parts."""
     sets = [Labels(between).split(cell) for cell in cells]
     names = set(chain.from_iterable(sets))
     combined = sum(len(labels) > 1 for labels in sets) / max(1, sum(map(bool, sets)))

@@ -24,7 +24,7 @@ class Media(Field):
     widget: ClassVar[str] = "file"
     is_file: ClassVar[bool] = True
     most_bytes: ClassVar[int] = 100_000_000
-    """Of one file."""
+    """Bytes of one file."""
 
     @classmethod
     def resembles(cls, cells: Sequence[Any]) -> float:
@@ -73,7 +73,7 @@ def _decoded(text: object, most: int) -> bytes:
     if len(text) > -(-most // 3) * 4:
         raise ValueError(f"the file has more than {most:,} bytes; send a smaller one")
     try:
-        found = b64decode(text, validate=True)
+        decoded = b64decode(text, validate=True)
     except ValueError:
         raise ValueError("is not base64") from None
-    return found
+    return decoded

@@ -18,7 +18,7 @@ MOST_DISTANCES = 10_000
 
 
 class Seen:
-    """What has been seen of the training data, in one pass."""
+    """Statistics of the training data, gathered in one pass."""
 
     def __init__(self, calendar: Sequence[Calendar]) -> None:
         self.calendar = calendar
@@ -75,7 +75,7 @@ class Seen:
         self.known.add(known_TC)
 
     def learnt(self) -> dict[str, Any]:
-        """What a field learns of all values, by the names of its attributes."""
+        """Attributes that a field learns from all values, by their names."""
         if not self.values.n_rows:
             raise DataError("the training data hold no series")
         clock = Clock.of(self.distances, self.months, self.weekends, self.zone) if self.timed else Clock()

@@ -23,7 +23,7 @@ from regard.text.sentences import sentences
 from regard.text.tokenizer import Tokenizer
 
 FOLLOWS, DOES_NOT, NO_PAIR = 0, 1, -100
-"""Whether the second run follows the first, numbered as BERT does; cross entropy leaves the last one out."""
+"""Numbers of the answers whether the second run follows, as BERT has them; cross-entropy ignores the last."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class SentencePairs(Joined):
     """
 
     share: float = 0.15
-    """How many of the tokens are hidden."""
+    """Share of the tokens that are hidden."""
     whole_words: bool = False
 
     @cached_property
@@ -112,7 +112,7 @@ class SentencePairs(Joined):
         return {"ids": seen, "second": second, "places": places, "labels": labels, "follows": follows}
 
     def collate(self, many: Sequence[Arrays]) -> Arrays:
-        """With the `places` of hidden tokens among all tokens of the batch."""
+        """Pad a batch, with the `places` of hidden tokens among all of its tokens."""
         batch = super().collate(many)
         width = batch["ids"].shape[1]
         places = [row * width + arrays["places"] for row, arrays in enumerate(many)]

@@ -29,7 +29,7 @@ class Span(Field):
     settings: ClassVar[type[FieldSettings]] = SpanSettings
     reads: ClassVar[str] = ""
     may_be_none: bool = False
-    """Whether some of the training data have no answer."""
+    """True if some of the training data have no answer."""
     optional: bool = False
 
     @classmethod

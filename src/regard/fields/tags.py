@@ -48,7 +48,7 @@ class Sentence(NamedTuple):
 class Words(Text):
     kind: ClassVar[str] = "words"
     split: Split = "auto"
-    """How a text that nobody has cut becomes words."""
+    """Rule by which a text that nobody has cut becomes words."""
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> Any:
         if isinstance(cell, list):
@@ -59,8 +59,8 @@ class Words(Text):
         if isinstance(cell, list):
             text = " ".join(cell)
             return Sentence(text, _places(BETWEEN_SPACES, text))
-        shown = outline(cell) if self.split == "signs" else cell
-        return Sentence(cell, _places(CUTS[self.split], shown))
+        pattern = outline(cell) if self.split == "signs" else cell
+        return Sentence(cell, _places(CUTS[self.split], pattern))
 
     def encode(self, values: Sequence[Any]) -> list[Coded]:
         """A word that the vocabulary cannot spell is one unknown token."""
@@ -90,7 +90,7 @@ class Words(Text):
 class Tags(Label):
     kind: ClassVar[str] = "tags"
     illegal: Illegal = "refuse"
-    """What becomes of a sentence whose tags their scheme forbids."""
+    """Fate of a sentence whose tags their scheme forbids."""
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -98,7 +98,7 @@ class Tags(Label):
 
     @cached_property
     def scheme(self) -> str | None:
-        """What marks spans; None where tags mark none."""
+        """Scheme that marks spans; None where tags mark none."""
         return tags.scheme(self.names)
 
     @property

@@ -37,7 +37,7 @@ class Text(Field):
     learnt: Tokenizer | None = None
     optional: bool = False
     located: bool = False
-    """Whether parts of it are known by their characters: white space at its ends is kept, and notes have the
+    """True if parts of it are known by their characters: white space at its ends is kept, and notes have the
     `offsets` of all tokens, which take ten times as long.
     """
 

@@ -17,7 +17,7 @@ from regard.fields.joined import Joined
 from regard.fields.padding import NOWHERE, integers, lengths, padded
 
 Place = tuple[int, int]
-"""From … up to …."""
+"""Begin and end, the end not included."""
 BETWEEN = 1
 """The mark that stands between a question and its context."""
 
@@ -197,7 +197,7 @@ def word_windows(n_tokens: Any, most: int) -> Windows:
 
 
 def _depths(starts: Any, ends: Any, span: Place, total: int) -> Any:
-    """How many tokens stand around each word in a window, on the poorer side; −1 for words outside.
+    """Count the tokens around each word in a window, on the poorer side; −1 for words outside.
 
     The ends of the sentence are no edges: beyond them there is nothing to miss.
     """
@@ -209,11 +209,11 @@ def _depths(starts: Any, ends: Any, span: Place, total: int) -> Any:
 
 def context_windows(n_tokens: int, room: int, overlap: int) -> list[Place]:
     """The parts of a context that are read together; one without tokens has one, empty."""
-    found = [(0, min(room, n_tokens))]
-    while found[-1][1] < n_tokens:
-        begin = found[-1][0] + room - overlap
-        found.append((begin, min(begin + room, n_tokens)))
-    return found
+    windows = [(0, min(room, n_tokens))]
+    while windows[-1][1] < n_tokens:
+        begin = windows[-1][0] + room - overlap
+        windows.append((begin, min(begin + room, n_tokens)))
+    return windows
 
 
 def tokens_at(offsets: Any, characters: Place) -> Place | None:
@@ -229,5 +229,5 @@ def _begins(n_tokens: Any) -> Any:
 
 
 def _ends(arrays: Arrays) -> Any:
-    """Where each window ends."""
+    """The end of each window."""
     return np.cumsum(integers(arrays["lengths"]))

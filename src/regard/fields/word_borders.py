@@ -1,4 +1,4 @@
-"""Where words begin and end around the moments when their labels are written."""
+"""Begins and ends of words around the moments when their labels are written."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class WordBorders:
     by_word: Mapping[str, Border] = field(default_factory=dict)
 
     def around(self, word: str, first: float, last: float) -> tuple[float, float]:
-        """When a word begins and ends, whose first and last label were written then."""
+        """Begin and end of a word whose first and last label were written at these moments."""
         before, after = self.by_word.get(word, self.usual)
         start = max(0.0, first + before)
         return start, max(start, last + after)

@@ -1,4 +1,4 @@
-"""When each word of a transcript was spoken: what some data say beside it, and times are judged by."""
+"""Times at which each word of a transcript was spoken; some data have them, and times are judged by them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -24,7 +24,7 @@ from regard.files.lines import resolve
 Array = NDArray[Any]
 
 MOST_BYTES = 4_000_000_000
-"""Of all arrays of an archive."""
+"""Bytes of all arrays of an archive."""
 MOST_ARRAYS = 100
 KINDS = "biufUS"
 """Truth values, integers, numbers, texts."""
@@ -35,25 +35,25 @@ def arrays(file: str, base: Path | None = None) -> dict[str, Array]:
     path = resolve(file, base)
     try:
         if path.suffix.lower() == ".npz":
-            found = _members(file, path)
+            by_name = _members(file, path)
         else:
-            found = {"values": read_idx(path) if is_idx(path.name) else _mapped(path)}
+            by_name = {"values": read_idx(path) if is_idx(path.name) else _mapped(path)}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as fault:
         raise DataError(f"{file}: not a readable file of numpy arrays ({fault}); save it again") from None
-    for name, array in found.items():
+    for name, array in by_name.items():
         if array.dtype.kind not in KINDS:
             raise DataError(f"{file}: array {name} holds {array.dtype}, which are neither numbers nor texts")
         if not array.ndim or not len(array):
             raise DataError(f"{file}: array {name} is empty")
-    return found
+    return by_name
 
 
 def record(cell: Mapping[str, Any]) -> Array:
     """The record of an array that a cell stands for: {"array": path, "name": …, "index": …}."""
     path = Path(cell["array"])
     changed = path.stat().st_mtime_ns if path.is_file() else 0
-    found: Array = _opened(str(path), changed)[cell["name"]][cell["index"]]
-    return found
+    by_name: Array = _opened(str(path), changed)[cell["name"]][cell["index"]]
+    return by_name
 
 
 @lru_cache(4)
@@ -61,17 +61,17 @@ def _opened(file: str, changed: int) -> dict[str, Array]:
     return arrays(file)
 
 
-def names_of(file: str, found: Mapping[str, Array], columns: Mapping[str, Column | None]) -> dict[str, str]:
+def names_of(file: str, by_name: Mapping[str, Array], columns: Mapping[str, Column | None]) -> dict[str, str]:
     """The name of each role's array; the only array is that of the only role."""
-    if len(found) == len(columns) == 1:
-        return dict(zip(columns, found, strict=True))
-    return {role: column_name(file, role, column, list(found)) for role, column in columns.items()}
+    if len(by_name) == len(columns) == 1:
+        return dict(zip(columns, by_name, strict=True))
+    return {role: column_name(file, role, column, list(by_name)) for role, column in columns.items()}
 
 
-def refuse_unequal(where: str, found: Mapping[str, Array]) -> None:
+def refuse_unequal(where: str, by_name: Mapping[str, Array]) -> None:
     """DataError unless all arrays have as many records; they are called as the keys say."""
-    if len({*map(len, found.values())}) > 1:
-        sizes = ", ".join(f"{name} has {len(array):,}" for name, array in found.items())
+    if len({*map(len, by_name.values())}) > 1:
+        sizes = ", ".join(f"{name} has {len(array):,}" for name, array in by_name.items())
         raise DataError(
             f"{where}: arrays of different length ({sizes}); they must belong together row by row"
         )
@@ -85,13 +85,13 @@ def cell_of(record: Any) -> object:
     return str(values) if isinstance(values, int) else values
 
 
-def moments(file: str, found: Mapping[str, Array]) -> Iterator[tuple[int, Sequence[object]]]:
+def moments(file: str, by_name: Mapping[str, Array]) -> Iterator[tuple[int, Sequence[object]]]:
     """The rows of an array of steps × channels, numbered from 1."""
-    if len(found) > 1:
+    if len(by_name) > 1:
         raise DataError(
-            f"{file}: holds {len(found)} arrays ({', '.join(found)}); save the measurements alone"
+            f"{file}: holds {len(by_name)} arrays ({', '.join(by_name)}); save the measurements alone"
         )
-    ((name, array),) = found.items()
+    ((name, array),) = by_name.items()
     if array.ndim > 2 or array.dtype.kind not in "biuf":
         raise DataError(f"{file}: array {name} is no table of numbers (steps × channels), but {array.shape}")
     table = array.reshape(len(array), -1)
@@ -99,8 +99,8 @@ def moments(file: str, found: Mapping[str, Array]) -> Iterator[tuple[int, Sequen
 
 
 def _mapped(path: Path) -> Array:
-    found: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return found
+    by_name: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return by_name
 
 
 def _members(file: str, path: Path) -> dict[str, Array]:
@@ -112,11 +112,11 @@ def _members(file: str, path: Path) -> dict[str, Array]:
                 f"{file}: {len(members)} arrays of {total:,} bytes; the limits are {MOST_ARRAYS} arrays and "
                 f"{MOST_BYTES:,} bytes"
             )
-        found = {}
+        by_name = {}
         for member in members:
             with archive.open(member) as stream:
-                found[member.filename.removesuffix(".npy")] = _array(stream, member.file_size)
-    return found
+                by_name[member.filename.removesuffix(".npy")] = _array(stream, member.file_size)
+    return by_name
 
 
 def _array(stream: IO[bytes], size: int) -> Array:

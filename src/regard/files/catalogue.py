@@ -1,4 +1,4 @@
-"""What items are called: a second file with a title, and perhaps a category, for each of them."""
+"""Titles of items: a second file with a title, and perhaps a category, for each of them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,8 +26,8 @@ def catalogue(
     """Item → its title and category; of an item that comes twice the first."""
     roles = {role: (columns or {}).get(role) for role in DESCRIBED}
     rows = read_rows([path], roles, fields={"category": OptionalText()}, encoding=encoding, base=base)
-    found: dict[str, Described] = {}
+    titles: dict[str, Described] = {}
     for row in rows:
         title, category = row.cells["title"], row.cells.get("category", "")
-        found.setdefault(row.cells["item"], Described(title, category))
-    return found
+        titles.setdefault(row.cells["item"], Described(title, category))
+    return titles

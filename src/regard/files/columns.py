@@ -55,7 +55,7 @@ INTERACTIONS = {
     "title": ("title", "name", "标题", "名称"),
     "category": ("category", "categories", "genre", "genres", "类别"),
 }
-"""What a record of an interaction, and one of an item, has; in other tables such columns mean nothing."""
+"""Columns of a record of an interaction, and of an item; in other tables these names mean nothing."""
 
 Column = str | int
 
@@ -97,13 +97,13 @@ def _refuse_misnamed(file: str, role: str, number: int, header: Sequence[str]) -
 
 def column_name(where: str, role: str, column: Column | None, names: Sequence[str]) -> str:
     """The column that holds `role`: the given one, or the one named like the role."""
-    found = named_like(role, names) if column is None else column
-    if found in names and isinstance(found, str):
-        return found
+    name = named_like(role, names) if column is None else column
+    if name in names and isinstance(name, str):
+        return name
     wanted = f"column {column}" if column is not None else f"column named like {role}"
-    shown = ["".join(filter(str.isprintable, name[:40])) for name in names[:20]]
+    listed = ["".join(filter(str.isprintable, name[:40])) for name in names[:20]]
     raise DataError(
-        f"{where}: no {wanted}; there are {', '.join(shown)}{nearest(str(column or role), shown)}"
+        f"{where}: no {wanted}; there are {', '.join(listed)}{nearest(str(column or role), listed)}"
     )
 
 

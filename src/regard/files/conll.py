@@ -14,14 +14,14 @@ from regard.files.lines import Refuse, refuse_at_once
 SUFFIXES = (".conll", ".conllu", ".bio", ".iob", ".bioes", ".bmes")
 UNIVERSAL = ".conllu"
 MOST_WORDS = 20_000
-"""Of a sentence; a file without blank lines is not one sentence but another format."""
+"""Words of a sentence; a file without blank lines is not one sentence but another format."""
 USUAL = {"text": 1, "tags": -1}
 UNIVERSAL_COLUMNS = {"text": 2, "tags": 4}
 LOOKED_AT = 2000
 """Lines at most that tell what a file is."""
 SPAN_TAG = re.compile(r"O|[BIMES](-.*)?")
 INSIDE_A_WORD = "\u00a0"
-"""What a space inside a word is turned into, as words are joined by spaces."""
+"""Character that a space inside a word becomes, as words are joined by spaces."""
 
 
 def is_universal(file: str) -> bool:
@@ -60,12 +60,12 @@ def sentences(
 
 
 def _cut(line: str) -> list[str]:
-    """At tabs or spaces; other white space, as in `10 000` with one that does not break, is of a word."""
+    """Cut at tabs or spaces; other white space, such as a no-break space in `10 000`, belongs to a word."""
     return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
 
 
 def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: Refuse) -> dict[str, str]:
-    found = {}
+    by_role = {}
     for role, place in places.items():
         if place > len(cells) or (place < 0 and len(cells) < len(places)):
             needed = max(place, len(places))
@@ -79,8 +79,8 @@ def _cells(where: str, cells: Sequence[str], places: Mapping[str, int], refuse: 
         cell = cells[place if place < 0 else place - 1].strip()
         if not cell and role == "tags":
             refuse(DataError(f"{where}: the tag is empty; give the word one"))
-        found[role] = INSIDE_A_WORD.join(cell.split()) or INSIDE_A_WORD
-    return found
+        by_role[role] = INSIDE_A_WORD.join(cell.split()) or INSIDE_A_WORD
+    return by_role
 
 
 def _columns(words: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
@@ -88,7 +88,7 @@ def _columns(words: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
 
 
 def looks_like(text: Iterator[str]) -> bool:
-    """Whether lines of another name are such a file: equally wide ones, in groups, of which the last cells
+    """True if lines of another name are such a file: equally wide ones, in groups, of which the last cells
     mark the beginnings of spans.
     """
     rows = [_cut(line) for line in islice(text, LOOKED_AT)]

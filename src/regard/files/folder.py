@@ -19,14 +19,14 @@ SPLITS = {
     "valid": frozenset({"valid", "val", "validation", "dev"}),
     "test": frozenset({"test", "testing", "tst"}),
 }
-"""What folders of splits are called."""
+"""Usual names of the folders of splits."""
 
 
 def splits_of(folder: Path) -> dict[str, str]:
     """Split → the folder inside this one that holds it; none where its folders are classes."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and entry.name[:1] != ".")
-    found = {split: name for split, words in SPLITS.items() for name in names if name.lower() in words}
-    return found if "train" in found and len(found) > 1 else {}
+    by_split = {split: name for split, words in SPLITS.items() for name in names if name.lower() in words}
+    return by_split if "train" in by_split and len(by_split) > 1 else {}
 
 
 def classified(folder: Path, name: str, suffixes: Collection[str]) -> Iterator[tuple[str, str]]:

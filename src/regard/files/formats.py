@@ -1,4 +1,4 @@
-"""What a file is, by its name, and the cells and objects that it holds."""
+"""Format of a file, by its name, and the cells and objects that it holds."""
 
 import csv
 import json
@@ -14,9 +14,9 @@ from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
 
 def file_format(path: str) -> str:
-    """By the suffix below `.gz`: `tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`, `ts`,
-    `arff`, `npy`, `npz`, `idx` (by its end, ubyte), `captions` (by its name) or `text`; `folder` for a name
-    that ends in `/`.
+    """Format by suffix, below `.gz`: `tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`,
+    `ts`, `arff`, `npy`, `npz`, `idx` (by its end, ubyte), `captions` (by its name) or `text`; `folder` for a
+    name that ends in `/`.
     """
     if path.endswith("/"):
         return "folder"
@@ -32,7 +32,7 @@ def file_format(path: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value is that should have been a text, in the words of JSON where it has any."""
+    """Name the type of a value that should have been a text, in the words of JSON where it has any."""
     if value is None:
         return "null"
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -56,10 +56,10 @@ def aligned_cells(
     files: Sequence[str], texts: Sequence[Iterator[str]], refuse: Refuse = refuse_at_once
 ) -> Iterator[tuple[int, list[str]]]:
     """Line number and one cell per file, for text files that belong together line by line."""
-    for number, found in enumerate(zip_longest(*texts), 1):
-        cells = [cell for cell in found if cell is not None]
+    for number, aligned in enumerate(zip_longest(*texts), 1):
+        cells = [cell for cell in aligned if cell is not None]
         if len(cells) < len(files):
-            pairs = zip(found, texts, strict=True)
+            pairs = zip(aligned, texts, strict=True)
             counts = [number - (cell is None) + sum(1 for _ in rest) for cell, rest in pairs]
             longest, shortest = counts.index(max(counts)), counts.index(min(counts))
             refuse(

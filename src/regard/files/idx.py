@@ -16,12 +16,12 @@ from regard.errors import DataError
 
 Array = NDArray[Any]
 MOST_BYTES = 4_000_000_000
-"""Of one array, unpacked."""
+"""Bytes of one array, unpacked."""
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
 def is_idx(name: str) -> bool:
-    """Whether a file is called as IDX files are: `train-images-idx3-ubyte`, `t10k-labels.idx1-ubyte.gz`."""
+    """True if a file is called as IDX files are: `train-images-idx3-ubyte`, `t10k-labels.idx1-ubyte.gz`."""
     return name.lower().removesuffix(".gz").endswith("ubyte")
 
 

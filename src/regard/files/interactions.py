@@ -34,7 +34,7 @@ Records = NDArray[np.void]
 
 @dataclass(frozen=True)
 class Grouping:
-    """How interactions become histories."""
+    """Settings by which interactions become histories."""
 
     min_user: int = 1
     """Interactions that a user has at least,"""
@@ -46,7 +46,7 @@ class Grouping:
     repeats: Literal["keep", "first", "last"] = "keep"
     """Which interactions of a user with the same item count."""
     lines: Literal["user items", "items"] = "user items"
-    """What a line of plain text holds."""
+    """Content of a line of plain text."""
 
     @property
     def whole(self) -> Self:
@@ -64,7 +64,7 @@ class Interaction(NamedTuple):
 
 @dataclass
 class Effect:
-    """What became of the interactions of some files."""
+    """Counts of what became of the interactions of some files."""
 
     n_read: int = 0
     n_users_read: int = 0
@@ -85,7 +85,7 @@ class Effect:
     n_kept: int = 0
 
     def sentences(self, grouping: Grouping) -> list[str]:
-        """What was read, and what was left out by which setting."""
+        """Say what was read, and what was left out by which setting."""
         said = [f"{self.n_read:,} interactions of {self.n_users_read:,} users, {self.n_items_read:,} items"]
         if grouping.min_rating is not None:
             said.append(f"min_rating {grouping.min_rating:g} leaves out {self.n_low:,} interactions")
@@ -257,7 +257,7 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 def _counts(numbers: Records, name: str, n: int, keep_N: NDArray[np.bool_] | None = None) -> Ints:
-    """How many records each number has, without those that are not kept."""
+    """Count the records of each number, without those that are not kept."""
     total = np.zeros(n, np.int64)
     for part in _blocks(len(numbers)):
         found = numbers[name][part]

@@ -26,7 +26,7 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 UNDECODED = re.compile("[\ud800-\udfff]")
 
 Refuse = Callable[[DataError], None]
-"""What happens to a record that cannot be used: raise, or note the fault and go on with the next one."""
+"""Handler of a record that cannot be used: raises, or notes the fault and goes on with the next."""
 
 
 def refuse_at_once(fault: DataError) -> None:
@@ -37,10 +37,10 @@ def expand(path: str, base: Path | None = None) -> list[str]:
     """The files a name stands for: itself, or all that match a pattern like `part-*.gz`, in their order."""
     if path.startswith(SHIPPED) or not glob.has_magic(path) or ((base or Path()) / path).exists():
         return [path]
-    found = sorted(glob.glob(path, root_dir=base, recursive=True))
-    if not found:
+    matches = sorted(glob.glob(path, root_dir=base, recursive=True))
+    if not matches:
         raise DataError(f"{path}: no file matches this pattern; paths start from {base or Path()}")
-    return found
+    return matches
 
 
 def resolve(path: str, base: Path | None = None) -> Path:
@@ -127,7 +127,7 @@ def stream_lines(
 
 
 def codec(file: str, encoding: str) -> str:
-    """What Python calls it; a byte order mark of UTF-8 is passed over."""
+    """Python's name of an encoding; a byte order mark of UTF-8 is skipped."""
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)
@@ -161,7 +161,7 @@ def _line_fault(where: str, line: str, rest: TextIOWrapper, codec: str, encoding
 
 
 def _whole_size(line: str, rest: TextIOWrapper, codec: str) -> int:
-    """In bytes, measured in bounded pieces; counting is given up a hundred limits later."""
+    """Size in bytes, measured in bounded chunks; counting is given up a hundred limits later."""
     size = len(_encoded(line.rstrip("\r\n"), codec))
     if size > MAX_LINE_BYTES:
         while not line.endswith("\n") and (line := rest.readline(MAX_LINE_BYTES)):
@@ -180,7 +180,7 @@ def _wrong_bytes(where: str, line: str, index: int, codec: str, encoding: str) -
 
 
 def decoding_remedy(raw: bytes, what: str) -> str:
-    """For a line, or what else it is, that is not in the encoding it should be in."""
+    """Advice for a line, or something else, that is not in the encoding it should be in."""
     if raw.startswith(b"\x1f\x8b"):
         return "the file is gzip-compressed, so its name must end in .gz"
     if likely := _likely_encoding(raw):
@@ -205,6 +205,6 @@ def _likely_encoding(raw: bytes) -> str | None:
     return None
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Only the nearest name: a folder or a header may hold too many to list."""
-    return did_you_mean(name, get_close_matches(name, list(known), n=1, cutoff=0.5))
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Suggest the nearest name only: a folder or a header may hold too many to list."""
+    return did_you_mean(name, get_close_matches(name, list(names), n=1, cutoff=0.5))

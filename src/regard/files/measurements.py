@@ -28,7 +28,7 @@ TRUTH = {"true": 1.0, "false": 0.0}
 TIME = ("time", "date", "datetime", "timestamp", "ds", "日期", "时间")
 """Names that a column of time stamps usually has."""
 LARGEST = 3e38
-"""Of a single-precision number."""
+"""Largest single-precision number, rounded down."""
 
 
 class Stretch(dict[str, Any]):
@@ -47,18 +47,18 @@ Line = tuple[int, Sequence[object]]
 
 @dataclass(frozen=True)
 class Measured:
-    """What the columns of such a table are."""
+    """Meaning of the columns of such a table."""
 
     time: Column | None = None
-    """By default the one that is named like one, or the first if it holds dates."""
+    """Column of time stamps; by default the one that is named like one, or the first if it holds dates."""
     id: Column | None = None
     """Says which series a row belongs to; without it all rows are one series."""
     values: tuple[Column, ...] = ()
     """The channels; by default all other columns."""
     known: tuple[Column, ...] = ()
-    """What is known ahead of time."""
+    """Columns that are known ahead of time."""
     whole: bool = False
-    """Whether a long series stays one, and does not become stretches."""
+    """True if a long series stays one, and does not become stretches."""
 
     @property
     def given(self) -> list[Column]:
@@ -67,7 +67,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the cells of a row stand."""
+    """Places of the cells in a row."""
 
     time: int | None
     id: int | None
@@ -82,12 +82,12 @@ class _Places:
 
 
 def has_header(first: Sequence[object]) -> bool:
-    """Whether the first record of a table names its columns: one of its cells is no measurement."""
+    """True if the first record of a table names its columns: one of its cells is no measurement."""
     return any(map(is_word, first))
 
 
 def is_word(cell: object) -> bool:
-    """Whether a cell holds something else than a number, a time stamp or nothing."""
+    """True if a cell holds something else than a number, a time stamp or nothing."""
     return not is_missing(cell) and stamp(str(cell)) is None
 
 
@@ -309,7 +309,7 @@ def _mixed(cell: str, zone: str, first: str) -> str:
 
 
 def is_number(cell: object) -> bool:
-    """Whether a cell holds a measurement, or nothing."""
+    """True if a cell holds a measurement, or nothing."""
     try:
         number_of(cell, "")
     except DataError:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Head(NamedTuple):
-    """What a file says of its picture before it is decoded."""
+    """Facts about a picture that its file states before it is decoded."""
 
     format: str
     height: int

@@ -43,16 +43,16 @@ SERIES = "series"
 
 
 class Cells(Protocol):
-    """What a reader must know of a field: how a cell is cleaned, and whether it may be missing or a file."""
+    """Part of a field that readers need: how a cell is cleaned, and whether it may be missing or a file."""
 
     suffixes: ClassVar[frozenset[str]]
-    """Of the files that cells may be; none where they are no files."""
+    """Suffixes of the files that cells may be; none where they are no files."""
     spread: ClassVar[bool]
-    """Whether a table without a column for it has it in all columns that no other role takes."""
+    """True if a table without a column for it has it in all columns that no other role takes."""
 
     @property
     def optional(self) -> bool:
-        """Whether a file may have no such column."""
+        """True if a file may have no such column."""
 
     def clean(self, cell: object, where: str, name: str, folder: Path | None = None) -> Any:
         """The cell as a row keeps it; DataError with `where` and the column's name if it is none.
@@ -86,19 +86,19 @@ class OptionalText(TextCells):
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read."""
+    """Settings by which files are read."""
 
     columns: Mapping[str, Column | None]
     """Wanted roles, each with its column; None where the file shall tell."""
     fields: Mapping[str, Cells] = field(default_factory=dict)
-    """What cells of a role are, where they are not just text."""
+    """Fields of the roles whose cells are not just text."""
     encoding: str = "utf-8"
     base: Path | None = None
     """The folder that relative paths start from."""
     documents: By | None = None
-    """What a document of plain text is, for a task that reads documents; their white space is kept."""
+    """Unit that is a document of plain text, for a task that reads documents; their white space is kept."""
     measured: Measured | None = None
-    """What the columns of tables are whose rows are moments of series."""
+    """Meaning of the columns of tables whose rows are moments of series."""
     refuse: Refuse = refuse_at_once
 
     def lines(self, file: str) -> Iterator[str]:
@@ -177,25 +177,25 @@ def read_rows(
     plain = [path for path in paths if file_format(path) == "text"]
     if plain and len(plain) < len(paths):
         raise DataError(f"{plain[0]}: plain text cannot be mixed with files of records ({', '.join(paths)})")
-    found = [expand(path, base) for path in paths]
+    matches = [expand(path, base) for path in paths]
     if len(paths) == len(columns) > 1 and {file_format(path) for path in paths} <= {"idx", "npy"}:
-        for files in _shards(paths, found):
+        for files in _shards(paths, matches):
             yield from _records(dict(zip(columns, files, strict=True)), reading)
         return
     needed = [role for role in columns if not reading.field(role).optional]
     if plain and len(columns) > 1 and not (len(needed) == 1 == len(paths)):
         if len(paths) != len(columns):
-            for file in chain.from_iterable(found):
+            for file in chain.from_iterable(matches):
                 resolve(file, base)
             raise DataError(
                 f"{', '.join(paths)}: plain text needs one file for each of {', '.join(columns)}, "
                 f"but the number of files is {len(paths)}"
             )
-        for files in _shards(paths, found):
+        for files in _shards(paths, matches):
             cells = aligned_cells(files, [reading.lines(file) for file in files], refuse)
             yield from _table(files[0], cells, reading)
         return
-    for file in chain.from_iterable(found):
+    for file in chain.from_iterable(matches):
         yield from _file_rows(file, reading)
 
 
@@ -231,9 +231,9 @@ def histories(
 
 
 def _stamp(path: Path) -> tuple[Path, int, int]:
-    """What is another one for another file, or for another content."""
-    known = path.stat()
-    return path.absolute(), known.st_size, known.st_mtime_ns
+    """Stamp that differs between files, and between contents of a file."""
+    status = path.stat()
+    return path.absolute(), status.st_size, status.st_mtime_ns
 
 
 @lru_cache(4)
@@ -281,25 +281,25 @@ def _interactions(file: str, reading: Reading, grouping: Grouping) -> Iterator[I
 
 
 def word_where(row: Row, place: int) -> str:
-    """Where a word stands: on a line of its own in CoNLL, unless there may be other lines between."""
+    """Place of a word: a line of its own in CoNLL, unless there may be other lines between."""
     by_line = file_format(row.file) == "conll" and not conll.is_universal(row.file)
     return f"{row.file}:{row.line + place}" if by_line else f"{row.where}, word {place + 1}"
 
 
 def first_cells(path: str, encoding: str) -> list[str]:
-    """Of a table: its header, or its first row."""
+    """First cells of a table: its header, or its first row."""
     file = expand(path)[0]
     _, cells = next(file_cells(file, lines(file, encoding=encoding)), (0, []))
     return [cell.strip() for cell in cells]
 
 
-def _shards(paths: Sequence[str], found: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
+def _shards(paths: Sequence[str], matches: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
     """The files that belong together: the first of every pattern, then the second of every pattern."""
-    counts = [len(files) for files in found]
+    counts = [len(files) for files in matches]
     if len(set(counts)) > 1:
-        told = ", ".join(f"{path} matches {n}" for path, n in zip(paths, counts, strict=True))
-        raise DataError(f"{told} files: every side needs as many, in the same order")
-    return zip(*found, strict=True)
+        counted = ", ".join(f"{path} matches {n}" for path, n in zip(paths, counts, strict=True))
+        raise DataError(f"{counted} files: every side needs as many, in the same order")
+    return zip(*matches, strict=True)
 
 
 _QUOTING = {
@@ -469,9 +469,9 @@ def _labelled_rows(records: Labelled, file: str, reading: Reading) -> Iterator[R
 
 def _array_rows(file: str, reading: Reading) -> Iterator[Row]:
     """A row of every array; or a series, of which an array has all steps."""
-    found = arrays(file, reading.base)
+    by_name = arrays(file, reading.base)
     if reading.measured is not None:
-        yield from _measured_rows(file, moments(file, found), reading)
+        yield from _measured_rows(file, moments(file, by_name), reading)
         return
     yield from _records(dict.fromkeys(reading.columns, file), reading)
 
@@ -543,11 +543,11 @@ def _kaldi_rows(file: str, reading: Reading) -> Iterator[Row]:
             yield Row(cleaned, inner, line)
 
 
-def _names(where: str, reading: Reading, known: Sequence[str]) -> dict[str, str]:
+def _names(where: str, reading: Reading, names_there: Sequence[str]) -> dict[str, str]:
     """The column of every role in a file that names its columns."""
-    wanted = reading.wanted(known)
-    names = {role: column_name(where, role, column, known) for role, column in wanted.items()}
-    if twice := [name for name in names.values() if known.count(name) > 1]:
+    wanted = reading.wanted(names_there)
+    names = {role: column_name(where, role, column, names_there) for role, column in wanted.items()}
+    if twice := [name for name in names.values() if names_there.count(name) > 1]:
         raise DataError(f"{where}: several columns are named {twice[0]}; rename all but one")
     return names
 
@@ -630,8 +630,8 @@ def _objects(file: str, reading: Reading) -> Iterator[Record]:
 
 
 def _parquet_objects(file: str, reading: Reading) -> Iterator[Record]:
-    found = parquet.objects(file, reading.base, lambda names: {name: name for name in names})
-    return (record for _, record in found)
+    objects = parquet.objects(file, reading.base, lambda names: {name: name for name in names})
+    return (record for _, record in objects)
 
 
 def _labelled_objects(records: Labelled, file: str, reading: Reading) -> Iterator[Record]:
@@ -640,9 +640,9 @@ def _labelled_objects(records: Labelled, file: str, reading: Reading) -> Iterato
 
 
 def _array_objects(file: str, reading: Reading) -> Iterator[Record]:
-    found = arrays(file, reading.base)
-    for number in range(min(map(len, found.values()))):
-        yield {name: cell_of(array[number]) for name, array in found.items()}
+    by_name = arrays(file, reading.base)
+    for number in range(min(map(len, by_name.values()))):
+        yield {name: cell_of(array[number]) for name, array in by_name.items()}
 
 
 def _folder_objects(file: str, reading: Reading) -> Iterator[Record]:
@@ -669,20 +669,20 @@ def _caption_objects(file: str, reading: Reading) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Reader:
-    """How files of one format are read."""
+    """Reader of one format."""
 
     rows: Callable[[str, Reading], Iterator[Row]]
     """The rows of one file, with a cell for every wanted role."""
     records: Callable[[str, Reading], Iterator[Record]] | None = None
-    """Everything one file holds, as `regard init` looks at it before any role is known; None where the format
+    """Records of one file, as `regard init` looks at them before any role is known; None where the format
     itself says which task it is for. Where columns are numbers, the first record may be a header.
     """
     names_roles: bool = False
-    """Whether the format itself says which of these columns has which role, so that no recipe has to."""
+    """True if the format itself says which of these columns has which role, so that no recipe has to."""
     looks_like: Callable[[Iterator[str]], bool] | None = None
-    """Whether the lines of a file that is called otherwise are in this format."""
+    """True if the lines of a file that is called otherwise are in this format."""
     like: str = ""
-    """What such files look like, and how their names end."""
+    """Look of such files, and how their names end."""
 
 
 def _labelled(records: Labelled) -> Reader:
@@ -720,7 +720,7 @@ READERS: dict[str, Reader] = {
     "idx": Reader(_array_rows, _array_objects, names_roles=True),
     "folder": Reader(_folder_rows, _folder_objects, names_roles=True),
 }
-"""By format (formats.py)."""
+"""Readers by format (formats.py)."""
 
 
 def reader(file: str) -> Reader:

@@ -1,4 +1,4 @@
-"""From one sampling rate to another: band-limited interpolation, block by block or all at once.
+"""Change of the sampling rate: band-limited interpolation, block by block or all at once.
 
 Every output sample is a sum over inputs nearby, weighted by a sinc that cuts off below both Nyquist rates, in
 a Kaiser window. With rates in the ratio L : M the weights repeat after L outputs.
@@ -13,7 +13,7 @@ Samples = NDArray[np.float32]
 ZEROS = 24
 """Zero crossings of the sinc on either side."""
 BETA, ROLL_OFF = 9.0, 0.945
-"""Of the window; the share of the lower Nyquist rate that passes."""
+"""Shape of the window; share of the lower Nyquist rate that passes."""
 
 
 class Resampler:

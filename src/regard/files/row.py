@@ -8,7 +8,7 @@ from regard.errors import DataError, shown
 from regard.files.lines import UNDECODED
 
 Asked = Any
-"""What a model is asked: the value of its input, or where it needs several, each by its role."""
+"""Question to a model: the value of its input, or where it needs several, each by its role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Row:
     file: str
     line: int
     id: str = ""
-    """What the file itself calls it."""
+    """Name that the file itself gives it."""
 
     @property
     def where(self) -> str:
@@ -31,15 +31,15 @@ class Row:
         return f"{self.file}:{place}" if place else self.file
 
 
-def several(asked: Iterable[Asked | Row]) -> Iterator[Asked | Row]:
-    """What is asked, one by one; DataError if it is nothing of that kind."""
-    if not isinstance(asked, Iterable):
-        raise DataError(f"{asked!r}: texts must be strings")
-    return iter(asked)
+def several(questions: Iterable[Asked | Row]) -> Iterator[Asked | Row]:
+    """Yield questions one by one; DataError if they are not a sequence of questions."""
+    if not isinstance(questions, Iterable):
+        raise DataError(f"{questions!r}: texts must be strings")
+    return iter(questions)
 
 
 def rows_of(
-    asked: Iterable[Asked | Row], *roles: str, first: int = 1, fields: Mapping[str, Any] | None = None
+    questions: Iterable[Asked | Row], *roles: str, first: int = 1, fields: Mapping[str, Any] | None = None
 ) -> list[Row]:
     """Rows for a task that needs these roles; what comes from no file is counted from `first`.
 
@@ -47,7 +47,7 @@ def rows_of(
     """
     return [
         one if isinstance(one, Row) else Row(_asked(one, number, roles, fields or {}), "input", number)
-        for number, one in enumerate(asked, first)
+        for number, one in enumerate(questions, first)
     ]
 
 
@@ -93,5 +93,5 @@ def text_of(cell: object) -> str:
 
 
 def content_of(cell: object) -> str:
-    """What two cells have alike that hold the same: the whole of a series, not what a user calls it."""
+    """Content by which two cells are the same: the whole of a series, not its name."""
     return repr(dict(cell)) if isinstance(cell, Mapping) else text_of(cell)

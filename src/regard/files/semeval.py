@@ -29,31 +29,31 @@ def records(
             raise DataError(f"{file}: holds sentences and their relations, no {role}; is the task right?")
         if column is not None:
             raise DataError(f"{file}: has no columns; leave out the column of {role}")
-    found: list[str] = []
+    parts: list[str] = []
     first, ended = 1, True
     for number, line in enumerate(text, 1):
         if _NUMBER.match(line):
-            yield from _record(f"{file}:{first}", first, found, columns, refuse)
-            found, first, ended = [_unquoted(line.partition("\t")[2].strip())], number, False
+            yield from _record(f"{file}:{first}", first, parts, columns, refuse)
+            parts, first, ended = [_unquoted(line.partition("\t")[2].strip())], number, False
         elif not line.strip():
             ended = True
-        elif ended or not found:
-            yield from _record(f"{file}:{first}", first, found, columns, refuse)
-            found, ended = [], False
+        elif ended or not parts:
+            yield from _record(f"{file}:{first}", first, parts, columns, refuse)
+            parts, ended = [], False
             refuse(DataError(f'{file}:{number}: not a sentence; one looks like: 1, a tab, "The <e1>…"'))
         else:
-            found.append(line.strip())
-    yield from _record(f"{file}:{first}", first, found, columns, refuse)
+            parts.append(line.strip())
+    yield from _record(f"{file}:{first}", first, parts, columns, refuse)
 
 
 def _record(
-    where: str, first: int, found: list[str], columns: Mapping[str, object], refuse: Refuse
+    where: str, first: int, parts: list[str], columns: Mapping[str, object], refuse: Refuse
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Of a sentence, its relation and its comment; of nothing before the first."""
-    fields = dict(zip(("text", "label"), found, strict=False))
-    if found and columns.keys() <= fields.keys():
+    """The record of a sentence, its relation and its comment; nothing before the first."""
+    fields = dict(zip(("text", "label"), parts, strict=False))
+    if parts and columns.keys() <= fields.keys():
         yield first, {role: fields[role] for role in columns}
-    elif found:
+    elif parts:
         refuse(DataError(f"{where}: the sentence has no relation; it stands on the line after it"))
 
 
@@ -62,7 +62,7 @@ def _unquoted(text: str) -> str:
 
 
 def looks_like(text: Iterator[str]) -> bool:
-    """Whether lines of another name are such a file."""
+    """True if lines of another name are such a file."""
     filled = [line for line in islice(text, LOOKED_AT) if line.strip()]
     if len(filled) < 2 or "<e1>" not in filled[0]:
         return False

@@ -21,21 +21,21 @@ from regard.files.resample import Resampler, Samples
 
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".caf"})
 FORMATS = frozenset({"WAV", "WAVEX", "FLAC", "OGG", "MP3", "MPEG", "AIFF", "AU", "CAF", "RF64", "W64"})
-"""Those that are read; libsndfile knows others, few people have them."""
+"""Formats that are read; libsndfile knows others, which few people have."""
 MOST_SECONDS = 3600.0
-"""Of a recording that is held in memory, as one that was sent is."""
+"""Seconds of a recording that is held in memory, as one that was sent is."""
 MOST_STREAMED = 24 * 3600.0
-"""Of a file that is decoded block by block."""
+"""Seconds of a file that is decoded block by block."""
 MOST_CHANNELS = 256
 LOWEST_RATE, HIGHEST_RATE = 1_000, 400_000
 AT_ONCE = 1 << 18
 """Samples of all channels that are decoded at once."""
 LOUDEST = 32_767
-"""What a sample of 1.0 is in 16 bits."""
+"""A sample of 1.0 in 16 bits."""
 
 
 class Head(NamedTuple):
-    """What a file says of its sound before it is decoded."""
+    """Facts about a sound that its file states before it is decoded."""
 
     format: str
     rate: int
@@ -188,6 +188,6 @@ def _damaged(fault: Exception) -> str:
 
 
 def _short(fault: Exception) -> str:
-    """What a library says, without the address of the object that it says it of."""
+    """Strip the address of an object from what a library says."""
     message = " ".join(str(fault).split()).rpartition(">: ")[2]
     return message[:100].rstrip(".") or type(fault).__name__

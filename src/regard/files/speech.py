@@ -73,7 +73,7 @@ def _path(path: str, where: str) -> str:
 
 
 def is_ljspeech(file: str, first: str) -> bool:
-    """Whether a file called metadata.csv is LJSpeech's, by its first line."""
+    """True if a file called metadata.csv is LJSpeech's, by its first line."""
     return (
         Path(file).name.lower() == LJSPEECH and first.count("|") in (1, 2) and "," not in first.split("|")[0]
     )
@@ -107,16 +107,16 @@ def part_of(cell: Any, record: Any) -> Any:
 
 
 def times(cell: Any, where: str, name: str) -> dict[str, float]:
-    """From when to when a part of a recording lasts, in seconds."""
-    found: dict[str, float] = {}
+    """Begin and end of a part of a recording, in seconds."""
+    bounds: dict[str, float] = {}
     for key in ("start", "end", "duration"):
         if key in cell:
             try:
-                found[key] = float(cell[key])
+                bounds[key] = float(cell[key])
             except (TypeError, ValueError):
                 raise DataError(f"{where}: the {key} of the {name} is no number of seconds") from None
-            if not 0 <= found[key] < math.inf:
-                raise DataError(f"{where}: the {key} of the {name} is {found[key]:g} s")
-    if "duration" in found:
-        found["end"] = found.get("start", 0.0) + found.pop("duration")
-    return found
+            if not 0 <= bounds[key] < math.inf:
+                raise DataError(f"{where}: the {key} of the {name} is {bounds[key]:g} s")
+    if "duration" in bounds:
+        bounds["end"] = bounds.get("start", 0.0) + bounds.pop("duration")
+    return bounds

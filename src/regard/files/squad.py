@@ -71,17 +71,17 @@ def whole_json(file: str, encoding: str, base: Path | None) -> str:
 
 def _articles(file: str, content: str) -> list[Any]:
     try:
-        told = json.loads(content)
+        parsed = json.loads(content)
     except (ValueError, RecursionError) as fault:
         raise DataError(f"{file}: not valid JSON ({fault}); JSON lines have a name in .jsonl") from fault
-    articles = told.get("data") if isinstance(told, dict) else None
+    articles = parsed.get("data") if isinstance(parsed, dict) else None
     if not isinstance(articles, list):
         raise DataError(f'{file}: no list of articles under "data", so it is not in the shape of SQuAD')
     return articles
 
 
 def _paragraphs(file: str, articles: list[Any], refuse: Refuse) -> Iterator[tuple[str, str, list[Any]]]:
-    """Where each stands, its text, and what is asked about it."""
+    """Yield each paragraph: its place, its text, and the questions about it."""
     for at, article in enumerate(articles, 1):
         paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
         if not isinstance(paragraphs, list):
@@ -106,7 +106,7 @@ def _cells(where: str, context: str, one: Any) -> dict[str, Any]:
 
 
 def has_lists(value: object) -> bool:
-    """Whether a value is answers as two lists: their texts, and where each begins."""
+    """True if a value is answers as two lists: their texts, and where each begins."""
     return isinstance(value, dict) and value.keys() >= {"text", "answer_start"}
 
 
@@ -125,7 +125,7 @@ def pairs(where: str, answers: Any) -> list[dict[str, Any]]:
 
 
 def place(where: str, context: str, answer: dict[str, Any]) -> tuple[int, int]:
-    """From where to where an answer stands in its context; DataError if it does not."""
+    """Begin and end of an answer in its context; DataError if it is not there."""
     text, start = answer.get("text"), answer.get("answer_start")
     if not isinstance(text, str) or type(start) is not int or not PLACE.fullmatch(str(abs(start))):
         raise DataError(f'{where}: an answer needs a "text" and the number "answer_start"')

@@ -26,7 +26,7 @@ class Stamp(NamedTuple):
     at: int
     """Microseconds since the beginning of 1970 by the clock on the wall; of a plain number, millionths."""
     zone: str
-    """How far the clock is from UTC (`+02:00`), nothing where that is not said, or NUMBER."""
+    """Offset of the clock from UTC (`+02:00`), nothing where that is not said, or NUMBER."""
 
 
 def stamp(text: str) -> Stamp | None:
@@ -56,12 +56,12 @@ def _count(text: str) -> Stamp | None:
 
 
 def _date(text: str) -> Stamp | None:
-    if found := _YEAR_FIRST.fullmatch(text):
-        year, between, month, day, *rest = found.groups()
+    if matched := _YEAR_FIRST.fullmatch(text):
+        year, between, month, day, *rest = matched.groups()
         if not between and (len(month) < 2 or day is None or len(day) < 2):
             return None  # 2016 and 201607 are numbers
-    elif found := _DAY_FIRST.fullmatch(text):
-        day, month, year, *rest = found.groups()
+    elif matched := _DAY_FIRST.fullmatch(text):
+        day, month, year, *rest = matched.groups()
     else:
         return None
     hour, minute, second, fraction, zone = rest

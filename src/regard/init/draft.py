@@ -156,7 +156,7 @@ def _missing(guess: Guess, held_out: str, tested: str) -> dict[str, str]:
 
 def _train(plan: Plan, pace: Pace) -> list[Setting]:
     steps = plan.steps_an_epoch
-    tokens = f"about {max(1, round(plan.pieces_a_row)):,} a row; at most what leaves fifty steps an epoch"
+    tokens = f"about {max(1, round(plan.tokens_a_row)):,} a row; at most what leaves fifty steps an epoch"
     minutes = 240 if plan.machine.gpu else 120
     every = Setting("eval_every", max(100, min(2000, steps)), f"steps; an epoch is about {steps:,}")
     return [

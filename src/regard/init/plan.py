@@ -11,8 +11,14 @@ from regard.training.machine import Machine
 
 Script = Literal["Chinese", "Japanese", "Korean", "Latin", "other"]
 
-PIECE: dict[Script, float] = {"Chinese": 1.4, "Japanese": 1.6, "Korean": 1.8, "Latin": 3.7, "other": 3.0}
-"""Characters a learnt piece stands for, about."""
+CHARACTERS_OF_A_TOKEN: dict[Script, float] = {
+    "Chinese": 1.4,
+    "Japanese": 1.6,
+    "Korean": 1.8,
+    "Latin": 3.7,
+    "other": 3.0,
+}
+"""Characters a learnt token stands for, about."""
 FAR_LONGER = 2
 """Times that a side is longer than the one that batches are sorted by, to have all lengths in each."""
 _LETTERS: dict[Script, re.Pattern[str]] = {
@@ -41,32 +47,35 @@ class Plan:
     scripts: Mapping[str, Script]
     machine: Machine
     by_character: bool = False
-    """Whether every character is a piece."""
+    """True if every character is a token."""
     together: bool = False
-    """Whether all texts of a row are read as one."""
+    """True if all texts of a row are read as one."""
 
     @property
-    def pieces_a_row(self) -> float:
+    def tokens_a_row(self) -> float:
         """Those that a row takes up in a batch: of the longest side, padding and all."""
         if not self.scripts:
             return max(suggestion.size for suggestion in self.guess.suggestions.values())
-        sides = [self._pieces(role) for role in self.scripts]
+        sides = [self._tokens(role) for role in self.scripts]
         means = [mean for mean, _ in sides]
         if self.together:
             return sum(means)
         longest, tail = max(sides)
         return (longest + tail) / 2 if longest > FAR_LONGER * means[-1] else longest
 
-    def _pieces(self, role: str) -> tuple[float, float]:
+    def _tokens(self, role: str) -> tuple[float, float]:
         """Mean and 95th percentile."""
-        characters = 1 if self.by_character else PIECE[self.scripts[role]]
+        characters = 1 if self.by_character else CHARACTERS_OF_A_TOKEN[self.scripts[role]]
         mean, tail = self.guess.lengths[role]
         return mean / characters + 1, tail / characters + 1
 
     @property
     def room(self) -> int:
-        """Pieces that twice what all but few rows have, all their texts together, fit into."""
-        longest = sum(self.guess.lengths[role][1] / PIECE[script] for role, script in self.scripts.items())
+        """Tokens that twice what all but few rows have, all their texts together, fit into."""
+        longest = sum(
+            self.guess.lengths[role][1] / CHARACTERS_OF_A_TOKEN[script]
+            for role, script in self.scripts.items()
+        )
         return max(128, 1 << math.ceil(math.log2(2 * longest + 1)))
 
     @property
@@ -92,15 +101,15 @@ class Plan:
     def batch_tokens(self) -> int:
         """Large enough to be fast, small enough for fifty steps an epoch."""
         largest = 16_384 if self.machine.gpu else 4_096
-        wanted = self.guess.n_rows * self.pieces_a_row / 50
+        wanted = self.guess.n_rows * self.tokens_a_row / 50
         return max(512, min(largest, 1 << int(math.log2(max(1, wanted)))))
 
     @property
     def steps_an_epoch(self) -> int:
-        return max(1, round(self.guess.n_rows * self.pieces_a_row / self.batch_tokens))
+        return max(1, round(self.guess.n_rows * self.tokens_a_row / self.batch_tokens))
 
     @property
     def accumulate(self) -> int:
-        """Parts of a batch: the scores of all pieces, the largest tensor, get an eighth of the memory."""
+        """Parts of a batch: the scores of all tokens, the largest tensor, get an eighth of the memory."""
         needed = 3 * 4 * self.batch_tokens * self.vocab_size
         return max(1, math.ceil(needed / (self.machine.memory / 8)))

@@ -2,7 +2,7 @@
 
 import math
 
-from regard.init.plan import PIECE, Plan, Script
+from regard.init.plan import CHARACTERS_OF_A_TOKEN, Plan, Script
 from regard.init.settings import Pace, Setting
 
 SIZES = {
@@ -23,7 +23,9 @@ BLEU: dict[Script, str] = {
 
 def max_length(plan: Plan, spare: int) -> int:
     """A power of two, several times what nearly all texts have."""
-    longest = max(plan.guess.lengths[role][1] / PIECE[script] for role, script in plan.scripts.items())
+    longest = max(
+        plan.guess.lengths[role][1] / CHARACTERS_OF_A_TOKEN[script] for role, script in plan.scripts.items()
+    )
     return max(128, 1 << math.ceil(math.log2(spare * longest + 1)))
 
 

@@ -42,7 +42,7 @@ def tokenizer(plan: Plan) -> list[Setting]:
 
 
 def without_spaces(guess: Guess, scripts: Mapping[str, Script]) -> bool:
-    """Whether words have no borders to be seen, by the text that parts of are marked or looked for in."""
+    """True if words have no borders to be seen, by the text that parts of are marked or looked for in."""
     return list(scripts.values())[-1] in ("Chinese", "Japanese")
 
 

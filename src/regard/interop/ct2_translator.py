@@ -174,7 +174,7 @@ def _similar_limits(limits: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _needs_scores(decode: DecodeConfig) -> bool:
-    """Whether log-probabilities are needed, as they are to rank the hypotheses of a beam."""
+    """True if log-probabilities are needed, as they are to rank the hypotheses of a beam."""
     return decode.scores or decode.beam > 1
 
 

@@ -28,7 +28,7 @@ class Equivalent:
     norm: str
     position: str
     separate: bool
-    """Whether it supports two vocabularies, or separate tables for source, target and output."""
+    """True if it supports two vocabularies, or separate tables for source, target and output."""
 
 
 MARIAN = Equivalent("marian", "MarianMTModel", "post", "sinusoidal", separate=True)

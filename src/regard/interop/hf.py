@@ -214,7 +214,7 @@ def _refuse_gaps(loading: dict[str, Any]) -> None:
 
 
 def _is_computed(key: str) -> bool:
-    """Whether it is a table of sinusoids, computed when the model is built; wrong answers would expose it."""
+    """True if it is a table of sinusoids, computed when the model is built; wrong answers would expose it."""
     return key.endswith("embed_positions.weight")
 
 

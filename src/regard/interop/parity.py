@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     text: str
     ids: tuple[int, ...]
     truncated: bool = False
-    """Whether it reached the maximum length instead of ending by itself."""
+    """True if it reached the maximum length instead of ending by itself."""
 
 
 class Engine(Protocol[A_contra]):

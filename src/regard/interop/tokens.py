@@ -76,7 +76,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def _adds_only_specials(added: Any) -> bool:
-    """Whether only special tokens are added; other tools list them a second time when they save."""
+    """True if only special tokens are added; other tools list them a second time when they save."""
     return isinstance(added, list) and all(
         isinstance(token, dict) and (token.get("id"), token.get("content")) in list(enumerate(SPECIALS))
         for token in added

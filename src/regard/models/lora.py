@@ -26,7 +26,7 @@ def adapt(model: nn.Module, rank: int, above: int = 0) -> None:
 
 
 def is_adapted(model: nn.Module) -> bool:
-    """Whether it has adapters."""
+    """True if it has adapters."""
     return any(PART in name for name, _ in model.named_parameters())
 
 

@@ -10,7 +10,7 @@ from regard.config import Config
 
 class ModelSettings(Config):
     reads_answer: ClassVar[bool] = False
-    """Whether the model reads its input and its answer as one sequence, as a decoder alone does."""
+    """True if the model reads its input and its answer as one sequence, as a decoder alone does."""
 
     def initialise(self, model: nn.Module, examples: Sequence[Any], task: Any) -> None:
         """Makes a new model ready to learn from these examples, after pretrained weights are in place.

@@ -100,7 +100,7 @@ class Transducer(nn.Module):
     # what a search asks for (decode/frames.py)
 
     labels_per_frame = True
-    """Whether several labels may be written at one frame."""
+    """True if several labels may be written at one frame."""
 
     def enter(self, states_BTD: Tensor) -> Tensor:
         """What a search reads of each state."""

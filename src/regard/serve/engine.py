@@ -165,7 +165,7 @@ def _width(decode: dict[str, Any]) -> int:
 def attention_bytes(
     about: dict[str, Any], search: dict[str, Any], text: Asked, *, packed: bool, units: int = 0
 ) -> int:
-    """An upper bound: a character is a piece at most as a rule, and no side has more than max_length.
+    """An upper bound: a character is a token at most as a rule, and no side has more than max_length.
 
     Files become so many units; all pictures of a model have as many cells of attention as its probe.
     """
@@ -173,7 +173,7 @@ def attention_bytes(
         n_cells = max(about["cells"], about["heads"] * min(units, about["max_length"] + 2) ** 2)
         return int(n_cells * (SEEN_BYTES + (PACKED_BYTES if packed else PLAIN_BYTES)))
     side: int = about["max_length"] + 2
-    source = min(_most_pieces(about, text), side)
+    source = min(_most_tokens(about, text), side)
     written = source if about["decode"] is None else min(_most_written(about, search, source), side)
     if about["stream"]:
         columns = min(source + written, about["stream"])
@@ -186,7 +186,7 @@ def attention_bytes(
     return n_bytes
 
 
-def _most_pieces(about: dict[str, Any], text: Asked) -> int:
+def _most_tokens(about: dict[str, Any], text: Asked) -> int:
     """With marks around them; a GPT may spell by bytes."""
     if not about["stream"]:
         return n_characters(text) + 2
@@ -195,7 +195,7 @@ def _most_pieces(about: dict[str, Any], text: Asked) -> int:
 
 
 def _most_written(about: dict[str, Any], search: dict[str, Any], source: int) -> int:
-    """Pieces of an answer, its end counted, as far as the search says."""
+    """Tokens of an answer, its end counted, as far as the search says."""
     by_source: int = about["stream"] or int(search["max_ratio"] * source) + 10
     asked: int | None = search["max_length"]
     least: int = search["min_length"] + 1

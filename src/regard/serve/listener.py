@@ -88,7 +88,7 @@ class Protocol(H11Protocol):
 
     @property
     def _is_idle(self) -> bool:
-        """Whether no request is being sent or answered."""
+        """True if no request is being sent or answered."""
         return self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete)
 
     def _start_header_timer(self) -> asyncio.TimerHandle:

@@ -75,7 +75,7 @@ class Model(BaseModel):
     task: str
     description: str
     ready: bool
-    max_length: int = Field(description="pieces of a text that are read")
+    max_length: int = Field(description="tokens of a text that are read")
     heads: int = Field(description="attention heads that can be looked at")
     listens: bool = Field(description="whether it hears sound while it comes in, at /v1/listen")
     decode: dict[str, Any] | None = Field(description="how it searches unless told")

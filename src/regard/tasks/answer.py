@@ -60,20 +60,20 @@ class AnswerConfig(TaskSettings):
     max_length: int = Field(
         384,
         ge=8,
-        description="pieces read at once: a question, the mark after it, and as much of its context as fits",
+        description="tokens read at once: a question, the mark after it, and as much of its context as fits",
     )
     overlap: int = Field(
-        128, ge=0, description="pieces that a window of a longer context shares with the one before"
+        128, ge=0, description="tokens that a window of a longer context shares with the one before"
     )
-    max_question: int = Field(64, ge=1, description="pieces of a question; longer ones are cut")
-    max_answer: int = Field(30, ge=1, description="pieces of an answer at most")
+    max_question: int = Field(64, ge=1, description="tokens of a question; longer ones are cut")
+    max_answer: int = Field(30, ge=1, description="tokens of an answer at most")
 
     @model_validator(mode="after")
     def _windows_advance(self) -> Self:
         room = self.max_length - BETWEEN - self.max_question
         if room <= self.overlap:
             raise ValueError(
-                f"max_length ({self.max_length}) leaves {room} pieces of a context beside a long question, "
+                f"max_length ({self.max_length}) leaves {room} tokens of a context beside a long question, "
                 f"which must be more than overlap ({self.overlap})"
             )
         return self

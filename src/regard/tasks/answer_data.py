@@ -131,32 +131,32 @@ def _unanswered(train: Sequence[Row]) -> list[Finding]:
     return about("note", "unanswerable", "train", none, remark)
 
 
-def _examine_pieces(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
-    return [*_long_answers(task, split, rows), *_inside_pieces(task, split, rows)]
+def _examine_tokens(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
+    return [*_long_answers(task, split, rows), *_inside_tokens(task, split, rows)]
 
 
-def _inside_pieces(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
-    """Those that no run of whole pieces is."""
+def _inside_tokens(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
+    """Those that no run of whole tokens is."""
     encode = lru_cache(maxsize=1)(task.tokenizer.encode)  # questions about one context follow one another
     inside = []
     for row in rows:
         places = answer_places(row) if _is_found(row) else None
         offsets = encode(row.cells["context"]).offsets if places else ()
-        pieces = tokens_at(offsets, places[0]) if places else None
-        if places and pieces and (offsets[pieces[0]][0], offsets[pieces[1]][1]) != places[0]:
+        tokens = tokens_at(offsets, places[0]) if places else None
+        if places and tokens and (offsets[tokens[0]][0], offsets[tokens[1]][1]) != places[0]:
             inside.append(row)
     share = f"({len(inside) / max(1, len(rows)):.1%})"
-    remark = f"{share} whose answer begins or ends inside a piece, never to be given exactly"
-    return about("warning", "inside-pieces", split, inside, f"{remark}; task.tokenizer.kind = char helps")
+    remark = f"{share} whose answer begins or ends inside a token, never to be given exactly"
+    return about("warning", "inside-tokens", split, inside, f"{remark}; task.tokenizer.kind = char helps")
 
 
 def _long_answers(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
-    """Those that no span of at most max_answer pieces can be."""
+    """Those that no span of at most max_answer tokens can be."""
     most = task.config.max_answer
     found = task.tokenizer.ids([first_answer(row) for row in rows])
     long = [row for row, ids in zip(rows, found, strict=True) if len(ids) > most]
     share = f"({len(long) / max(1, len(rows)):.1%})"
-    remark = f"{share} whose answer has more than task.max_answer = {most} pieces, never to be given whole"
+    remark = f"{share} whose answer has more than task.max_answer = {most} tokens, never to be given whole"
     return about("warning", "long-answer", split, long, f"{remark}; raise that")
 
 
@@ -182,7 +182,7 @@ ANSWER = TaskData(
     formats=frozenset({"squad"}),
     holds=lambda file: not is_coco(file),
     usable=_is_found,
-    examine_pieces=_examine_pieces,
+    examine_tokens=_examine_tokens,
     length=_length,
     by_character=without_spaces,
     together=True,

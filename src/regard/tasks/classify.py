@@ -47,7 +47,7 @@ class LabelConfig(TaskSettings):
     """Settings of tasks that answer with one label."""
 
     tokenizer: TokenizerConfig = TokenizerConfig()
-    max_length: int = Field(256, ge=4, description="pieces; longer texts are cut (regard check counts them)")
+    max_length: int = Field(256, ge=4, description="tokens; longer texts are cut (regard check counts them)")
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     class_weights: ClassWeights = Field(
         None, description='what a text counts in training, by label; "balanced": every label as much in all'

@@ -20,7 +20,7 @@ class ClassifyPairConfig(LabelConfig):
 
     kind: Literal["classify_pair"] = "classify_pair"
     max_length: int = Field(
-        256, ge=4, description="pieces of both texts and the mark between them; the longer one is cut first"
+        256, ge=4, description="tokens of both texts and the mark between them; the longer one is cut first"
     )
 
     @property

@@ -58,7 +58,7 @@ def _length(lengths: Sequence[Lengths]) -> Lengths:
     return both + 1
 
 
-def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _tokens(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of both texts together, as they are read."""
     first, second = (task.tokenizers[role].ids([row.cells[name] for row in rows]) for name in INPUTS)
     return [[*one, *other] for one, other in zip(first, second, strict=True)]
@@ -76,7 +76,7 @@ CLASSIFY_PAIR = TaskData(
     usable=is_labelled,
     counts=counts,
     counted="label: rows in training",
-    pieces=_pieces,
+    tokens=_tokens,
     length=_length,
     together=True,
 )

@@ -79,7 +79,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "warning", f"{fate}, replies are left out" if split == "train" else fate
 
 
-def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _tokens(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Token ids of replies, and of those turns of a context that are read."""
     if role == "context":
         parts = task.source.encode([task.value(row) for row in rows])
@@ -98,6 +98,6 @@ DIALOGUE = TaskData(
     too_long=_too_long,
     may_lack=frozenset({"reply"}),
     read=_read,
-    pieces=_pieces,
+    tokens=_tokens,
     held_out="every 20th context in training is held out, with its replies",
 )

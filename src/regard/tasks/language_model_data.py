@@ -15,7 +15,7 @@ from regard.init.settings import Pace, Setting, tokenizer
 from regard.tasks.task_data import TaskData
 
 FEW_CHARACTERS = 5_000_000
-"""Below which longer pieces than characters are too rare to learn from."""
+"""Below which longer tokens than characters are too rare to learn from."""
 SIZES = {
     "tiny": "4 layers, width 128, 4 heads",
     "mini": "6 layers, width 256, 8 heads",

@@ -430,7 +430,7 @@ class Pretrain(Task):
 
 
 def has_pair(example: Example) -> bool:
-    """Whether it has two runs of sentences."""
+    """True if it has two runs of sentences."""
     return bool(example.arrays["follows"][0] != NO_PAIR)
 
 

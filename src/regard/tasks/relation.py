@@ -31,7 +31,7 @@ class RelationConfig(LabelConfig):
     max_length: int = Field(
         256,
         ge=8,
-        description="pieces and the entities' marks; of longer texts what is near the entities is read",
+        description="tokens and the entities' marks; of longer texts what is near the entities is read",
     )
     no_relation: str = Field(
         "Other", description="the label that says there is none: no part of the score, never told of raw text"

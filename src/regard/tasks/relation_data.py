@@ -91,7 +91,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 
 
 def _read(role: str, text: str) -> str:
-    """With a letter for each mark, which is one piece."""
+    """With a letter for each mark, which is one token."""
     return reduce(lambda read, mark: read.replace(mark, "-"), MARKS, text) if role == "text" else text
 
 
@@ -162,7 +162,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "warning", "of which what is far from the entities is not read"
 
 
-def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _tokens(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Of the text without its marks, and the marks."""
     plain = [row.cells[role] if _fault(row) else read_marked(row.cells[role], "").text for row in rows]
     tokenizer = task.tokenizers[role]
@@ -182,7 +182,7 @@ RELATION = TaskData(
     usable=_is_usable,
     counts=counts,
     counted="relation: rows in training",
-    pieces=_pieces,
+    tokens=_tokens,
     by_character=without_spaces,
     read=_read,
 )

@@ -70,7 +70,7 @@ class ReplyTally(Columns):
     def signatures(self) -> dict[str, str]:
         """Costs of tokens are comparable within one vocabulary."""
         numbers = sorted({len(own) for own in self.references if own})
-        by_token = dict.fromkeys(BY_TOKEN, f"pieces of the vocabulary {self.vocabulary}")
+        by_token = dict.fromkeys(BY_TOKEN, f"tokens of the vocabulary {self.vocabulary}")
         return by_token | ({"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {})
 
     def by_kind(self) -> dict[str, dict[str, float]]:

@@ -110,7 +110,7 @@ class Seq2Seq(Writing, Generic[Co]):
     models: ClassVar[tuple[str, ...]] = ("transformer", "rnn_seq2seq")
     called: ClassVar[str] = "a model that writes"
     learns_from_cut: ClassVar[bool] = False
-    """Whether a part of a source is enough to learn its target from."""
+    """True if a part of a source is enough to learn its target from."""
     prediction: ClassVar[type[Written]]
 
     def __init__(self, config: Co, source: Any, target: Text) -> None:

@@ -60,7 +60,7 @@ class TagConfig(TaskSettings):
         description="sentences whose tags their scheme forbids; skip leaves them out of training; mend "
         "begins a span where its first word stands, as conlleval reads it: IOB1 becomes BIO",
     )
-    max_length: int = Field(256, ge=4, description="pieces; longer sentences are read in overlapping windows")
+    max_length: int = Field(256, ge=4, description="tokens; longer sentences are read in overlapping windows")
 
     @property
     def given(self) -> dict[str, Any]:

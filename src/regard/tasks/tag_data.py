@@ -203,11 +203,11 @@ def _too_long(split: str) -> tuple[Severity, str]:
     return "note", "read in overlapping windows"
 
 
-def _pieces(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
+def _tokens(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
     """Word by word, as a tagger reads them."""
     sentences = [words_of(row.cells[role]) or [""] for row in rows]
     found = iter(task.tokenizer.ids([word for words in sentences for word in words]))
-    return [[piece for _ in words for piece in next(found)] for words in sentences]
+    return [[token for _ in words for token in next(found)] for words in sentences]
 
 
 TAG = TaskData(
@@ -223,7 +223,7 @@ TAG = TaskData(
     usable=_is_paired,
     counts=_counts,
     counted="tag: words in training",
-    pieces=_pieces,
+    tokens=_tokens,
     by_character=without_spaces,
     read=_read,
 )

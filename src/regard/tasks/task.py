@@ -88,7 +88,7 @@ class Prediction(Protocol):
 
     @property
     def cut(self) -> bool:
-        """Whether not all of the input was read, as it was too long."""
+        """True if not all of the input was read, as it was too long."""
 
     def ranked(self) -> list[Ranked]:
         """The answers that it chose from, the best first, each with its score; itself alone if from none."""
@@ -120,7 +120,7 @@ class Tally(Protocol):
 
     @property
     def has_loss(self) -> bool:
-        """Whether the metrics hold the loss, so that the task need not be asked for it."""
+        """True if the metrics hold the loss, so that the task need not be asked for it."""
 
 
 Quantity = tuple[str, str]
@@ -176,7 +176,7 @@ class Picture:
     holds: Literal["probability", "share"] = "probability"
     """What the weights are: see `AttentionMap`."""
     rated: bool = False
-    """Whether it claims what mattered for the answer, so that this is measured."""
+    """True if it claims what mattered for the answer, so that this is measured."""
 
 
 MAX_BATCH_ROWS = 64
@@ -279,17 +279,17 @@ class Task(Protocol):
     cut: ClassVar[str] = "only the beginning was read"
     """What became of an input that was too long."""
     searches: ClassVar[bool] = False
-    """Whether its answers are searched for, so that settings of the search can be asked for."""
+    """True if its answers are searched for, so that settings of the search can be asked for."""
     best: ClassVar[str] = ""
     """The setting that says how many answers an input gets; empty where an answer ranks all there are."""
     options: ClassVar[tuple[str, ...]] = ()
     """Settings of `with_settings` that stand among the inputs of a command line, as in horizon=24."""
     tabular: ClassVar[bool] = False
-    """Whether each answer is a table by itself, which can be drawn."""
+    """True if each answer is a table by itself, which can be drawn."""
     lists: ClassVar[bool] = False
-    """Whether each answer is a list, which a table has a row of for each of its items."""
+    """True if each answer is a list, which a table has a row of for each of its items."""
     shares_length: ClassVar[bool] = False
-    """Whether an input and its answer have `max_length` tokens together; scored a slice at a time."""
+    """True if an input and its answer have `max_length` tokens together; scored a slice at a time."""
     limit: ClassVar[str] = "max_length"
     """The setting that cuts an input that is too long."""
     forms: ClassVar[tuple[str, ...]] = ()
@@ -297,17 +297,17 @@ class Task(Protocol):
     single_forms: ClassVar[tuple[str, ...]] = ()
     """Those of them that are about one answer: several need a file each."""
     listens: ClassVar[bool] = False
-    """Whether it answers while a sound is still coming in (`listener`)."""
+    """True if it answers while a sound is still coming in (`listener`)."""
     takes: ClassVar[str] = ""
     """The input that its route takes as its field has it (`Field.request`), where that is no text."""
     request_settings: ClassVar[tuple[str, ...]] = ()
     """Settings of `with_settings` that stand beside it in a request."""
     converses: ClassVar[bool] = False
-    """Whether an answer goes on from its input, so that both are the input of the next question."""
+    """True if an answer goes on from its input, so that both are the input of the next question."""
     finds_entities: ClassVar[bool] = False
-    """Whether its answers may mark entities, which another model relates."""
+    """True if its answers may mark entities, which another model relates."""
     pairs_entities: ClassVar[bool] = False
-    """Whether its texts may be raw, where a tagger finds the entities to pair."""
+    """True if its texts may be raw, where a tagger finds the entities to pair."""
     sample: ClassVar[str] = "your text"
     """An input that every model of this task can answer."""
     layout: ClassVar[type[Examples]] = Examples
@@ -315,7 +315,7 @@ class Task(Protocol):
     baselines: ClassVar[tuple[type[Baseline], ...]] = ()
     """Simple methods that a model has to beat; those that suit the fields are measured beside it."""
     draws: ClassVar[bool] = False
-    """Whether `draw` makes an example another one in every epoch, as augmentation does."""
+    """True if `draw` makes an example another one in every epoch, as augmentation does."""
     config: Any
     widths: Widths
 
@@ -337,7 +337,7 @@ class Task(Protocol):
 
     @property
     def marks_spans(self) -> bool:
-        """Whether the answers of this model mark entities, of a task that may find them."""
+        """True if the answers of this model mark entities, of a task that may find them."""
         return self.finds_entities
 
     @property
@@ -433,7 +433,7 @@ class Task(Protocol):
 
     @abstractmethod
     def is_answerable(self, example: Any) -> bool:
-        """Whether there is anything to predict from."""
+        """True if there is anything to predict from."""
 
     @abstractmethod
     def size(self, example: Any) -> tuple[int, ...]:
@@ -559,12 +559,12 @@ def padded(sequences: Sequence[Ints]) -> Tensor:
     return torch.from_numpy(rows)
 
 
-def without_each(tokens_1T: Tensor, pieces: Sequence[int]) -> Tensor:
-    """A row for each of these pieces: the tokens without it."""
+def without_each(tokens_1T: Tensor, places: Sequence[int]) -> Tensor:
+    """A row for each of these places: the tokens without the one there."""
     length = tokens_1T.shape[1]
-    left_out_B = torch.tensor(pieces, device=tokens_1T.device)
+    left_out_B = torch.tensor(places, device=tokens_1T.device)
     keep_BT = torch.arange(length, device=tokens_1T.device) != left_out_B[:, None]
-    return tokens_1T.expand(len(pieces), -1)[keep_BT].view(len(pieces), length - 1)
+    return tokens_1T.expand(len(places), -1)[keep_BT].view(len(places), length - 1)
 
 
 @contextmanager

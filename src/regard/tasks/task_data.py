@@ -38,7 +38,7 @@ def _any_row(row: Row) -> bool:
     return True
 
 
-def _by_pieces(guess: Guess, scripts: Mapping[str, Script]) -> bool:
+def _by_tokens(guess: Guess, scripts: Mapping[str, Script]) -> bool:
     return False
 
 
@@ -87,25 +87,25 @@ class TaskData:
     may_lack: frozenset[str] = frozenset()
     """Roles that have a column only if one is named like them."""
     usable: Callable[[Row], bool] = _any_row
-    """Whether the vocabulary may be learnt from it."""
+    """True if the vocabulary may be learnt from it."""
     counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted
     """Of labels in training, the commonest first."""
     counted: str = ""
     """What these are."""
-    pieces: Callable[[Any, str, Sequence[Row]], list[list[int]]] = whole_texts
+    tokens: Callable[[Any, str, Sequence[Row]], list[list[int]]] = whole_texts
     """What a role's texts become."""
-    examine_pieces: Callable[[Any, str, Sequence[Row]], list[Finding]] = _nothing_more
+    examine_tokens: Callable[[Any, str, Sequence[Row]], list[Finding]] = _nothing_more
     """What else can be said of a split's rows, once there is a vocabulary."""
     length: Callable[[Sequence[Lengths]], Lengths] = _longest_side
-    """Of each row, from how many pieces each of its texts has: what max_length bounds."""
+    """Of each row, from how many tokens each of its texts has: what max_length bounds."""
     held_out: str = "every 20th training row is held out"
     """Without validation data."""
-    by_character: Callable[[Guess, Mapping[str, Script]], bool] = _by_pieces
-    """Whether a first recipe takes every character for a piece."""
+    by_character: Callable[[Guess, Mapping[str, Script]], bool] = _by_tokens
+    """True if a first recipe takes every character for a token."""
     read: Callable[[str, str], str] = _all_of_it
     """What of a role's text a first recipe reads."""
     together: bool = False
-    """Whether all texts of a row are read as one."""
+    """True if all texts of a row are read as one."""
     amount: Callable[[Sequence[Row]], tuple[int, str]] | None = None
     """How much rows hold, and what is counted, where that is not the rows."""
     tested: str = "the score on validation data will be the only one"
@@ -118,7 +118,7 @@ class TaskData:
 
     @property
     def is_one_text(self) -> bool:
-        """Whether a row is nothing but a text, so that files of plain text follow one another."""
+        """True if a row is nothing but a text, so that files of plain text follow one another."""
         return len(self.roles) == 1
 
     def suggestions(self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]) -> dict[str, Suggestion]:

@@ -152,5 +152,5 @@ TRANSCRIBE = SpeechData(
     pace=_pace,
     examine=_examine,
     too_long=None,
-    pieces=_text_of,
+    tokens=_text_of,
 )

@@ -40,7 +40,7 @@ MAYBE_LONG = re.compile(rf"\S{{{wordpiece.LONGEST_WORD + 1}}}")
 
 class TokenizerConfig(Config):
     may_spell: ClassVar[bool] = True
-    """Whether a kind can be chosen that spells unknown characters in bytes."""
+    """True if a kind can be chosen that spells unknown characters in bytes."""
 
     kind: Kind = "bpe"
     vocab_size: int = Field(8000, ge=5, le=1_000_000)

@@ -54,7 +54,7 @@ def limit_kernel_cache() -> None:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether the hardware supports bfloat16; emulation is several times slower than single precision."""
+    """True if the hardware supports bfloat16; emulation is several times slower than single precision."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and any(

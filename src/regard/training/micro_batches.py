@@ -22,7 +22,7 @@ PROBE = 16
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Whether an error means out of memory; devices raise their own class, the CPU a RuntimeError."""
+    """True if an error means out of memory; devices raise their own class, the CPU a RuntimeError."""
     words = ("can't allocate memory", "not enough memory", "out of memory")
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
         isinstance(error, RuntimeError) and any(word in str(error) for word in words)

@@ -12,7 +12,7 @@ MIN_WIDTH = 128
 
 
 def uses_bfloat16(plan: TrainConfig, device: torch.device, d_model: int) -> bool:
-    """Whether matrix products are computed in bfloat16; it depends on the hardware, not on timing."""
+    """True if matrix products are computed in bfloat16; it depends on the hardware, not on timing."""
     if plan.precision == "auto":
         return d_model >= MIN_WIDTH and has_bfloat16(device)
     return plan.precision == "bfloat16"

@@ -32,7 +32,7 @@ class Ranks:
     world: int = 1
     device: torch.device | None = None
     shard: bool = False
-    """Whether each rank holds only a part of the model, so that all must take part in every pass."""
+    """True if each rank holds only a part of the model, so that all must take part in every pass."""
 
     @property
     def first(self) -> bool:
@@ -98,7 +98,7 @@ def full_tensor(tensor: Tensor) -> Tensor:
 
 
 def is_first() -> bool:
-    """Whether this process prints and writes for all, before the process group exists."""
+    """True if this process prints and writes for all, before the process group exists."""
     return os.environ.get("RANK", "0") == "0"
 
 

@@ -92,7 +92,7 @@ class Training:
 
     @cached_property
     def learns_by_steps(self) -> bool:
-        """Whether it has gradient steps, unlike a model whose weights are counts."""
+        """True if it has gradient steps, unlike a model whose weights are counts."""
         return any(parameter.requires_grad for parameter in self.model.parameters())
 
     @cached_property
@@ -122,7 +122,7 @@ class Training:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether each rank holds only a part of the model, so that all must take part in scoring too."""
+        """True if each rank holds only a part of the model, so that all must take part in scoring too."""
         return self.ranks.shard and self.ranks.world > 1
 
     @property
@@ -135,7 +135,7 @@ class Training:
         self.progress = replace(self.progress, **changes)
 
     def is_spike(self, loss: float) -> bool:
-        """Whether a loss is far above the recent ones; False until there are enough of them."""
+        """True if a loss is far above the recent ones; False until there are enough of them."""
         factor, losses = self.plan.spike, self.progress.losses
         return factor is not None and len(losses) == RECENT and loss > factor * median(losses)
 

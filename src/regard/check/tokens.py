@@ -1,4 +1,4 @@
-"""What the vocabulary makes of the text: lengths, what it cannot spell, what is too long to learn from."""
+"""Tokens of the text: lengths, what the vocabulary cannot spell, what is too long to learn from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from regard.tasks.task_data import TaskData
 from regard.text.tokenizer import TokenizerConfig
 
 TOLERATED_UNKNOWN, TOLERATED_SPELT = 0.01, 0.1
-"""Shares of pieces, unknown or single bytes, that are no reason to worry."""
+"""Shares of tokens, unknown or single bytes, that are no reason to worry."""
 BINS = 10
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """How many pieces each row of a split has, by role, and which shares of them are no learnt ones."""
+class TokenCounts:
+    """Number of tokens of each row of a split, by role, and the shares of them that were not learnt."""
 
     split: str
     rows: Sequence[Row]
     lengths: dict[str, NDArray[np.int64]]
     unknown: dict[str, float]
     spelt: dict[str, float]
-    """In single bytes."""
+    """Share in single bytes."""
     learnt: dict[str, int]
-    """Pieces in the vocabulary."""
+    """Tokens in the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -43,28 +43,30 @@ class Histogram:
     longest: int
 
 
-def cut(data: TaskData, task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[Pieces]:
+def cut(data: TaskData, task: AnyTask, splits: Mapping[str, Sequence[Row]]) -> list[TokenCounts]:
     return [_cut(data, task, split, rows) for split, rows in splits.items() if rows]
 
 
-def _cut(data: TaskData, task: AnyTask, split: str, rows: Sequence[Row]) -> Pieces:
+def _cut(data: TaskData, task: AnyTask, split: str, rows: Sequence[Row]) -> TokenCounts:
     lengths, unknown, spelt, learnt = {}, {}, {}, {}
     for role, tokenizer in task.tokenizers.items():
         learnt[role] = len(tokenizer)
-        found = data.pieces(task, role, rows)
-        flat = np.fromiter((i for ids in found for i in ids), dtype=np.int64)
-        lengths[role] = np.array([len(ids) for ids in found])
+        ids_of_rows = data.tokens(task, role, rows)
+        flat = np.fromiter((i for ids in ids_of_rows for i in ids), dtype=np.int64)
+        lengths[role] = np.array([len(ids) for ids in ids_of_rows])
         unknown[role] = float((flat == tokenizer.special.unknown).sum() / max(1, flat.size))
         spelt[role] = float(np.isin(flat, tokenizer.byte_ids).sum() / max(1, flat.size))
-    return Pieces(split, rows, lengths, unknown, spelt, learnt)
+    return TokenCounts(split, rows, lengths, unknown, spelt, learnt)
 
 
-def examine(pieces: Sequence[Pieces], data: TaskData, task: TaskConfig, begins: Path | None) -> list[Finding]:
+def examine(
+    counts: Sequence[TokenCounts], data: TaskData, task: TaskConfig, begins: Path | None
+) -> list[Finding]:
     """`begins` is the folder whose vocabulary it is, if it was not learnt here."""
     settings: Any = task
     return [
         finding
-        for one in pieces
+        for one in counts
         for finding in (*_too_long(one, data, task.max_length), *_unlearnt(one, settings, begins))
     ]
 
@@ -81,30 +83,30 @@ def histogram(lengths: NDArray[np.int64]) -> Histogram:
     )
 
 
-def _too_long(pieces: Pieces, data: TaskData, max_length: int) -> list[Finding]:
-    if data.too_long is None or not pieces.lengths:
+def _too_long(counts: TokenCounts, data: TaskData, max_length: int) -> list[Finding]:
+    if data.too_long is None or not counts.lengths:
         return []
-    too_long = data.length(list(pieces.lengths.values())) > max_length
-    rows = [pieces.rows[int(i)] for i in np.flatnonzero(too_long)]
-    severity, fate = data.too_long(pieces.split)
-    remark = f"({len(rows) / len(pieces.rows):.1%}) longer than task.max_length = {max_length} pieces, {fate}"
-    return about(severity, "too-long", pieces.split, rows, remark)
+    too_long = data.length(list(counts.lengths.values())) > max_length
+    rows = [counts.rows[int(i)] for i in np.flatnonzero(too_long)]
+    severity, fate = data.too_long(counts.split)
+    remark = f"({len(rows) / len(counts.rows):.1%}) longer than task.max_length = {max_length} tokens, {fate}"
+    return about(severity, "too-long", counts.split, rows, remark)
 
 
-def _unlearnt(pieces: Pieces, settings: Any, begins: Path | None) -> list[Finding]:
-    """What is unknown or spelt in bytes; of a task whose rows have tokens, which has a tokenizer."""
-    found = []
-    for role in pieces.lengths:
-        of = f"{pieces.split}: {{share:.1%}} of the {role}'s pieces are"
+def _unlearnt(counts: TokenCounts, settings: Any, begins: Path | None) -> list[Finding]:
+    """Findings on what is unknown or spelt in bytes; a task whose rows have tokens has a tokenizer."""
+    findings = []
+    for role in counts.lengths:
+        of = f"{counts.split}: {{share:.1%}} of the {role}'s tokens are"
         tokenizer: TokenizerConfig = settings.tokenizer
-        remedy = _remedy(pieces.learnt[role], tokenizer)
-        if (share := pieces.unknown[role]) > TOLERATED_UNKNOWN:
+        remedy = _remedy(counts.learnt[role], tokenizer)
+        if (share := counts.unknown[role]) > TOLERATED_UNKNOWN:
             remark = f"unknown; {_known_otherwise(tokenizer, begins, remedy)}"
-            found.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
-        if (share := pieces.spelt[role]) > TOLERATED_SPELT and pieces.split == "train":
+            findings.append(Finding("warning", "unknown", f"{of.format(share=share)} {remark}"))
+        if (share := counts.spelt[role]) > TOLERATED_SPELT and counts.split == "train":
             remark = f"single bytes of rare characters; {remedy}"
-            found.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
-    return found
+            findings.append(Finding("warning", "spelt", f"{of.format(share=share)} {remark}"))
+    return findings
 
 
 def _known_otherwise(tokenizer: TokenizerConfig, begins: Path | None, remedy: str) -> str:
