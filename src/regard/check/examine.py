@@ -11,8 +11,8 @@ from typing import Any
 from regard.check import tokens
 from regard.check.cost import Estimate, measured, too_big
 from regard.check.finding import Finding, Place
-from regard.check.tokens import Histogram
 from regard.check.reading import read_all
+from regard.check.tokens import Histogram
 from regard.data.layout import scored
 from regard.data.splits import HELD_OUT
 from regard.errors import DataError
