@@ -95,7 +95,7 @@ def sections(plan: Plan, *others: Setting) -> Mapping[str, list[Setting]]:
     model = [Setting("kind", "classifier"), Setting("pooling", "attention"), Setting("dropout", 0.3)]
     if plan.guess.kinds:
         name, encoder_class = _reader(plan)
-        first = [Setting(*each) for each in encoder_class.first(round(plan.pieces_a_row)).items()]
+        first = [Setting(*each) for each in encoder_class.first(round(plan.tokens_a_row)).items()]
         kind = Setting("kind", name, f"reads {encoder_class.reads}")
         return {"task": task, "model": model, "model.encoder": [kind, *first]}
     return {
