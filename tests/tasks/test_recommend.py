@@ -217,8 +217,9 @@ def test_an_item_that_is_asked_about_stands_in_the_list_with_its_place(name: str
 
 def test_an_explanation_tells_the_places_without_items() -> None:
     task, model = made("sasrec")
-    (row,) = task.asked(["i1 i4 i2 i9 i5"])
+    (row,) = task.asked(["i1 i4 i2 i3 i5"])
     found = explain(task, model, "sasrec", row, torch.device("cpu"))
+    assert found.input == "i1, i4, i2, The third, i5"
     assert found.trust is not None
     assert "The recommendation stands at place 1" in found.trust.sentence
     assert "这条推荐排在第 1 位" in (found.trust.in_chinese or "")

@@ -80,7 +80,7 @@ def explain(
     return Explanation(
         task=task.kind,
         model=description,
-        input="\n".join(text_of(row.cells[role]) for role in task.inputs),
+        input=task.as_text(row),
         output=prediction.text,
         maps=(*maps, *others),
         main=candidates[-1].site,

@@ -210,6 +210,9 @@ class Recommend(Task):
     def load(cls, config: RecommendConfig, folder: Path) -> Self:
         return cls(config, Items().load(folder))
 
+    def as_text(self, row: Row) -> str:
+        return ", ".join(map(self.items.title, row.cells["items"]))
+
     def with_settings(self, **changes: Any) -> Self:
         """The same task with other lists, or about one item."""
         if unknown := [name for name in changes if name not in ASKED]:

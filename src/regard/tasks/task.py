@@ -398,6 +398,10 @@ class Task(Protocol):
         """Rows of what somebody asks, counted from `first`."""
         return rows_of(values, *self.inputs, first=first, fields=self.question)
 
+    def as_text(self, row: Row) -> str:
+        """What is asked, as somebody reads it."""
+        return "\n".join(text_of(row.cells[role]) for role in self.inputs)
+
     def with_settings(self, **changes: Any) -> Self:
         """The same task with another search (beam=5); RecipeError when it does not search."""
         raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
