@@ -40,6 +40,7 @@ from regard.models.captioner import RNNDecoderConfig, TransformerDecoderConfig
 from regard.models.encoders import RNNEncoderConfig, TransformerEncoderConfig, WordsEncoderConfig
 from regard.models.encoders.bert import PRESETS as BERT_PRESETS
 from regard.models.encoders.speech import SpeechConfig
+from regard.models.encoders.video import VideoConfig
 from regard.models.gpt import PRESETS as GPT_PRESETS
 from regard.models.transformer import PRESETS
 from regard.recipe import DataConfig, Recipe
@@ -257,6 +258,12 @@ SECTIONS = (
         '`[model.encoder]` with `kind = "words"`', WordsEncoderConfig, "None: pooling looks at the words."
     ),
     Section(
+        '`[model.encoder]` with `kind = "video"`',
+        VideoConfig,
+        "Reads clips. It also has every setting of a Transformer layer; these differ or are new.",
+        ("space_time", "tube", "patch", "d_model", "n_heads", "d_ff", "n_layers", "dropout"),
+    ),
+    Section(
         '`[model.encoder]` with `kind = "speech"`',
         SpeechConfig,
         "For recordings. It also has every setting of a Transformer layer; these differ or are new.",
@@ -305,6 +312,12 @@ MEANINGS: dict[type[BaseModel], dict[str, str]] = {
     TranscribeConfig: {
         "tokenizer": "the labels that are written: characters, tokens or words",
         "decode": "how the transcript is searched for",
+    },
+    VideoConfig: {
+        "d_model": "width of the states",
+        "n_heads": "attention heads; must divide `d_model`",
+        "d_ff": "inner width of the feed-forward networks",
+        "n_layers": "stacked",
     },
     SpeechConfig: {
         "d_model": "width of the states",

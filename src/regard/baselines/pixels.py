@@ -1,6 +1,6 @@
 """Baselines of pictures: logistic regression on pixels, and the class with the nearest mean."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from regard.baselines.baseline import Baseline
 from regard.baselines.scikit import LogisticRegression
+from regard.fields.field import Arrays
 from regard.fields.image import Image
+from regard.fields.video import Video
 from regard.files.row import Row
 
 SIDE = 32
@@ -20,12 +22,15 @@ C, STEPS = 1e-3, 50
 """Inverse regularisation and number of steps, for pixels of deviation 1."""
 
 Rows = NDArray[np.float32]
+Still = Callable[[Arrays], NDArray[Any]]
 
 
 class Pixels:
     """The pixels of scaled pictures, each with mean 0 and deviation 1."""
 
-    def __init__(self, task: Any, rows: Sequence[Row]) -> None:
+    def __init__(self, task: Any, rows: Sequence[Row], still: "Still | None" = None) -> None:
+        """Take `still`, which makes a picture of what a field encodes, if that is not one."""
+        self.still = still or (lambda arrays: np.asarray(arrays["pixels"]))
         ((self.role, field),) = task.given.items()
         n_rows, n_columns, n_channels = field.shape
         shape = min(SIDE, n_rows), min(SIDE, n_columns), n_channels
@@ -41,7 +46,7 @@ class Pixels:
 
     def _raw(self, rows: Sequence[Row]) -> Rows:
         values = [self.field.parse(row.cells[self.role], row.where) for row in rows]
-        pixels = [coded.arrays["pixels"].reshape(-1) for coded in self.field.encode(values)]
+        pixels = [self.still(coded.arrays).reshape(-1) for coded in self.field.encode(values)]
         return np.array(pixels, np.float32)
 
 
@@ -51,9 +56,11 @@ def labels_of(task: Any, rows: Sequence[Row]) -> list[Any]:
 
 class PixelRegression(Baseline):
     name: ClassVar[str] = "pixels + logistic regression"
+    still: ClassVar["Still | None"] = None
+    reads: ClassVar[type] = Image
 
     def __init__(self, task: Any, rows: Sequence[Row]) -> None:
-        self.pixels = Pixels(task, rows)
+        self.pixels = Pixels(task, rows, type(self).still)
         self.regression = LogisticRegression(
             self.pixels.learnt_NF,
             labels_of(task, self.pixels.rows),
@@ -64,7 +71,7 @@ class PixelRegression(Baseline):
 
     @classmethod
     def suits(cls, task: Any) -> bool:
-        return isinstance(task.input, Image)
+        return isinstance(task.input, cls.reads)
 
     @classmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
@@ -72,6 +79,33 @@ class PixelRegression(Baseline):
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
         return self.regression.answers(self.pixels.of([one.row for one in examples]))
+
+
+def _middle(arrays: Arrays) -> NDArray[Any]:
+    frames_TYXC = np.asarray(arrays["frames"])
+    middle_YXC: NDArray[Any] = frames_TYXC[len(frames_TYXC) // 2]
+    return middle_YXC
+
+
+def _mean(arrays: Arrays) -> NDArray[Any]:
+    mean_YXC: NDArray[Any] = np.asarray(arrays["frames"]).mean(0)
+    return mean_YXC
+
+
+class OneFrame(PixelRegression):
+    """What the frame in the middle of a clip tells: a class that is a motion cannot be known from it."""
+
+    name: ClassVar[str] = "one frame, pixels + logistic regression"
+    still: ClassVar["Still | None"] = staticmethod(_middle)
+    reads: ClassVar[type] = Video
+
+
+class MeanFrame(PixelRegression):
+    """What the mean of all frames tells, which has no order in time."""
+
+    name: ClassVar[str] = "mean frame, pixels + logistic regression"
+    still: ClassVar["Still | None"] = staticmethod(_mean)
+    reads: ClassVar[type] = Video
 
 
 class NearestMean(Baseline):

@@ -6,6 +6,7 @@ from regard.fields.image import Image
 from regard.fields.label import Label
 from regard.fields.series import Series
 from regard.fields.text import Text
+from regard.fields.video import Video
 
 FIELDS: dict[str, type[Field]] = {
     "text": Text,
@@ -13,4 +14,5 @@ FIELDS: dict[str, type[Field]] = {
     "series": Series,
     "image": Image,
     "audio": Audio,
+    "video": Video,
 }

@@ -25,6 +25,7 @@ SYNONYMS = {
     ),
     "captions": ("captions", "caption", "sentences", "描述", "说明"),
     "objects": ("objects", "boxes"),
+    "video": ("video", "clip", "film", "file", "filename", "file_name", "path", "视频"),
     "label": ("label", "labels", "class", "category", "sentiment", "relation", "标签", "类别", "关系"),
     "tags": ("tags", "ner_tags", "pos_tags", "upos", "标注"),
     "document": ("document", "article", "文章", "正文"),

@@ -135,6 +135,14 @@ def png(pixels: Pixels) -> bytes:
     return file.getvalue()
 
 
+def gif(frames_TYX: NDArray[np.uint8]) -> bytes:
+    """Grey pixels as a film."""
+    first, *others = [_pillow().Image.fromarray(pixels_YX) for pixels_YX in frames_TYX]
+    file = BytesIO()
+    first.save(file, "GIF", save_all=True, append_images=others, duration=100)
+    return file.getvalue()
+
+
 @cache
 def _pillow() -> ModuleType:
     try:

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from regard.baselines import Baseline
 from regard.baselines.majority import Majority
 from regard.baselines.ngrams import NgramRegression
-from regard.baselines.pixels import NearestMean, PixelRegression
+from regard.baselines.pixels import MeanFrame, NearestMean, OneFrame, PixelRegression
 from regard.config import Choice
 from regard.data.example import Example
 from regard.data.sample import sampled
@@ -170,6 +170,8 @@ class Classify(Task):
         NgramRegression,
         PixelRegression,
         NearestMean,
+        OneFrame,
+        MeanFrame,
     )
 
     def __init__(

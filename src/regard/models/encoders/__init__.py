@@ -15,6 +15,7 @@ from regard.models.encoders.rnn import RNNEncoderConfig
 from regard.models.encoders.series import PatchTSTConfig
 from regard.models.encoders.speech import SpeechConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
+from regard.models.encoders.video import VideoConfig
 from regard.models.encoders.vit import ViTConfig
 from regard.models.encoders.words import WordsEncoderConfig
 from regard.models.layer_depth import freeze
@@ -30,6 +31,7 @@ ENCODERS: dict[str, type[EncoderSettings]] = {
     "vit": ViTConfig,
     "cnn": CNNConfig,
     "speech": SpeechConfig,
+    "video": VideoConfig,
 }
 EncoderConfig = Annotated[EncoderSettings, Choice(ENCODERS)]
 
