@@ -1,1 +1,1 @@
-"""What Python callers use: train and load, embeddings, relations."""
+"""The Python interface: train and load, embeddings, relations."""

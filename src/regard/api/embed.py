@@ -47,7 +47,7 @@ class Embedder:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto") -> Self:
-        """Of a run, a BERT of Hugging Face, or what `regard import` made of one."""
+        """Load the encoder of a run, of a BERT of Hugging Face, or of what `regard import` made of one."""
         return cls(read_encoder(Path(folder)), pick_device(device))
 
     def __call__(self, values: Sequence[Any]) -> Vectors:

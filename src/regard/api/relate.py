@@ -16,7 +16,7 @@ class Relations:
     """A relater and the tagger that finds its entities."""
 
     name, field = "text", Text()
-    """What raw texts are called, and how they are read."""
+    """Role and field of raw texts."""
 
     def __init__(self, relater: Trained, tagger: Trained) -> None:
         if not relater.task.pairs_entities:
@@ -31,7 +31,7 @@ class Relations:
 
     @classmethod
     def load(cls, run: str | Path, entities: str | Path, device: str = "auto") -> Self:
-        """Of a relation run, and the tag run that finds entities."""
+        """Load a relation run, and the tag run that finds entities."""
         return cls(load(run, device=device), load(entities, device=device))
 
     def __call__(self, text: str) -> Related:
@@ -40,7 +40,7 @@ class Relations:
         return next(self.stream([text]))
 
     def stream(self, texts: Iterable[str | Row]) -> Iterator[Related]:
-        """In the order of the texts."""
+        """Yield relations in the order of the texts."""
         numbered = enumerate(texts, 1)
         rows = (row for number, text in numbered for row in rows_of([text], self.name, first=number))
         asked, kept = tee(rows)

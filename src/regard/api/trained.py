@@ -51,17 +51,17 @@ class Evaluation:
     by_kind: dict[str, dict[str, float]]
     """Scores of each kind of answer, where the task has kinds: spans of a tagger, or its tags."""
     tally: Tally = field(repr=False)
-    """What every example contributed, in the order of the rows."""
+    """Contributions of every example, in the order of the rows."""
     examples: Sequence[Any] = field(repr=False, default=())
     """The encoded rows."""
 
     @cached_property
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """By metric, where 95 % of the scores would lie on other data of the same kind (bootstrap)."""
+        """Interval by metric that 95 % of the scores on other data of the same kind lie in (bootstrap)."""
         return intervals(self.tally) if isinstance(self.tally, Weighable) else {}
 
     def against(self, other: "Evaluation") -> dict[str, Difference]:
-        """How much better this is than another model on the same rows, and whether that may be chance.
+        """Compare with another model on the same rows: how much better this is, and whether by chance.
 
         Of every metric that both have and that is computed alike.
         """
@@ -89,7 +89,7 @@ class Trained:
     device: torch.device
     engines: EngineChoice = BUILTIN
     data: DataConfig | None = None
-    """Of the run that it comes from, if it does: how such files are laid out."""
+    """Data of the run it comes from, if there is one: they say how such files are laid out."""
 
     def predict(self, texts: Asked | Iterable[Asked], **decode: Any) -> Any:
         """A prediction for a text, or a list of them; keywords (beam=5, n_best=3) change the search.
@@ -147,7 +147,7 @@ class Trained:
         return self.engines.select(self._with_settings(decode))[1]
 
     def follow(self, text: Asked | Row, **decode: Any) -> Generator[str, None, Prediction]:
-        """How the answer begins, whenever more of it is certain; the last text is that of the answer.
+        """Yield the beginning of the answer whenever more of it is certain; the last text is the answer.
 
         The prediction itself is what the generator returns.
         """
@@ -232,7 +232,7 @@ class Trained:
         return Evaluation(metrics, tally.signatures(), len(examples), tally.by_kind(), tally, examples)
 
     def history(self, user: str) -> list[str]:
-        """What a user chose in the training data, the oldest first; RunError where nobody is called so."""
+        """Items a user chose in the training data, the oldest first; RunError if nobody is called so."""
         grouping, data = self.task_config.grouping, self.data
         if grouping is None or data is None:
             why = "a model folder names no training data" if grouping else f"{self.task.kind} has no users"
@@ -245,7 +245,7 @@ class Trained:
         return items
 
     def explain(self, text: Asked, answer: Any = None, **decode: Any) -> Explanation:
-        """What the model attended to while it answered, and how far that may be trusted.
+        """Explain an answer: what the model attended to, and how far that may be trusted.
 
         An `answer` that `predict` gave to the text is explained as it is; else it is predicted here.
         """

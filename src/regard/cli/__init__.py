@@ -42,7 +42,7 @@ from regard.errors import RegardError
 
 
 class Verbs(TyperGroup):
-    """What every verb does when it cannot go on."""
+    """Handler of errors of every verb that cannot go on."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

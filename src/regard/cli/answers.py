@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the inputs come from: the command line, a file, standard input."""
+    """Source of the inputs: the command line, a file, standard input."""
 
     run: Path
     fields: "Mapping[str, Field]"
@@ -50,9 +50,9 @@ class Source:
     columns: "Mapping[str, Column] | None" = None
     encoding: str | None = None
     measured: "Measured | None" = None
-    """What the columns of a file are whose rows are moments."""
+    """Meaning of the columns of a file whose rows are moments."""
     grouping: "Grouping | None" = None
-    """How interactions become histories."""
+    """Settings by which interactions become histories."""
 
     @property
     def left(self) -> list[str]:
@@ -85,7 +85,7 @@ class Source:
             raise DataError("an input that stands beside many others can be given only once")
 
     def count(self) -> int | None:
-        """How many questions there are, where that can be known before."""
+        """Count the questions, if that can be known before."""
         if self.is_typed:
             return max(map(len, self.typed.values()))
         return None if self.file is None else sum(1 for _ in self._read())
@@ -113,11 +113,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Form:
-    """What an answer is printed as."""
+    """Form that answers are printed in."""
 
     json: bool = False
     top: int | None = None
-    """How many answers each input gets, where the command line says so."""
+    """Number of answers each input gets, where the command line says so."""
     shows_engine: bool = False
 
 
@@ -231,7 +231,7 @@ def asked(trained: "Trained", source: Source, questions: Iterable[Any]) -> "list
 
 @dataclass
 class Counted:
-    """How many inputs were too long, and of how many nothing was known."""
+    """Counts of inputs that were too long, and of those of which nothing was known."""
 
     trained: "Trained"
     cut: int = 0

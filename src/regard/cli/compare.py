@@ -44,7 +44,7 @@ def compare(files: list[str], found: "dict[str, Evaluation]", *, as_json: bool) 
 
 
 def told(found: "Evaluation") -> dict[str, Any]:
-    """For JSON."""
+    """Differences as JSON."""
     scored = {
         "rows": found.n_examples,
         "scores": found.metrics,

@@ -1,4 +1,4 @@
-"""What the verbs print with: results on standard output, what is said about them on standard error."""
+"""Printing of the verbs: results on standard output, remarks on standard error."""
 
 import json
 import math
@@ -22,7 +22,7 @@ Interval = Sequence[float]
 OUT = Console(highlight=False)
 ERR = Console(highlight=False, stderr=True)
 WIDEST_NAME = 24
-"""Beside a bar."""
+"""Widest name beside a bar."""
 
 
 def line(text: str, style: str = "", *, console: Console = OUT) -> None:
@@ -95,7 +95,7 @@ def scores(
 
 
 def score(metric: str, value: float | None, interval: Interval | None = None, sign: str = "") -> str:
-    """With how far it can be trusted, where that is known: `14.20 [12.90, 15.50]`. JSON has no infinity."""
+    """Format a score with its interval, where that is known: `14.20 [12.90, 15.50]`. JSON has no infinity."""
     form = f"{sign}.{3 if metric == 'loss' else 2}f"
     if value is None or math.isinf(value):
         return "∞"
@@ -123,7 +123,7 @@ def progress(doing: str, total: int | None, *, shown: bool = True) -> Iterator[C
 
 
 def size(n_bytes: float) -> str:
-    """In units a person reads: 830 B, 1.4 kB, 35 MB."""
+    """Format bytes for people: 830 B, 1.4 kB, 35 MB."""
     unit = "B"
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if n_bytes < 1000 or unit == "TB":
@@ -133,7 +133,7 @@ def size(n_bytes: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """In units a person reads: 0.8 s, 42 s, 5 min, 3.2 h."""
+    """Format seconds for people: 0.8 s, 42 s, 5 min, 3.2 h."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 100:

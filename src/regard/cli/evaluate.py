@@ -74,7 +74,7 @@ def evaluate(
 def _baselines(
     run: Path, trained: "Trained", scored: "Evaluation", files: list[str], *, as_trained: bool
 ) -> "Standing | None":
-    """What simple methods score on the same rows, as training has measured it or anew; a folder without a
+    """Scores of simple methods on the same rows, as training has measured it or anew; a folder without a
     recipe does not say what to learn from.
     """
     from regard.baselines.standing import Standing

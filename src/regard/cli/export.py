@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.tasks.task import Task
 
 MOST_TEXTS = 500
-"""Of the run's own data."""
+"""Texts of the run's own data."""
 
 
 def export(
@@ -65,7 +65,7 @@ def export(
 
 
 def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], list[str] | None]":
-    """What to ask, and what it should become where the run's data says so."""
+    """Questions, and the answers they should get where the run's data says so."""
     from regard.files.read import read_rows
     from regard.files.row import text_of
     from regard.recipe import Recipe
@@ -102,7 +102,7 @@ def _given(run: Path, inputs: str | None, task: "Task") -> "tuple[list[Asked], l
 
 
 def _reads_files(task: "Task") -> bool:
-    """Whether its rows are asked as they are, since a path alone would open no file."""
+    """True if its rows are asked as they are, since a path alone would open no file."""
     return any(field.is_file for field in task.question.values())
 
 

@@ -25,7 +25,7 @@ def info(run: Run, json: AsJson = False) -> None:
 
 
 def _summed(files: dict[str, int]) -> dict[str, int]:
-    """What the model needs file by file, everything else folder by folder."""
+    """Sizes: the model's file by file, everything else folder by folder."""
     summed: dict[str, int] = {}
     for name, n_bytes in files.items():
         folder, inside, _ = name.partition("/")

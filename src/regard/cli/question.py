@@ -68,5 +68,5 @@ def needed(fields: "Mapping[str, Field]") -> str:
 
 
 def ways(names: Iterable[str]) -> str:
-    """How inputs are given that are missing."""
+    """Ways to give the inputs that are missing."""
     return ", ".join(f"{name}=VALUE or {name}=@FILE" for name in names)

@@ -83,7 +83,7 @@ def serve(
 
 
 def _key(file: Path | None) -> str | None:
-    """From the file or the environment, not from the command line, which all users of a machine can read."""
+    """The key, from the file or the environment; all users of a machine can read command lines."""
     if file is None:
         where, key = KEY_VARIABLE, os.environ.pop(KEY_VARIABLE, None)
     else:

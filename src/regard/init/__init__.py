@@ -1,1 +1,1 @@
-"""What `regard init` recognises in files, and the first recipe it drafts."""
+"""Recognition of files by `regard init`, and the first recipe it drafts."""

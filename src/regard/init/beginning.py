@@ -110,7 +110,7 @@ class Beginning:
         return min((max(4, limit) for limit in limits if limit is not None), default=None)
 
     def sections(self, sections: Sections) -> dict[str, Sequence[Setting]]:
-        """Those of a recipe from scratch, changed to begin with the model."""
+        """Sections of a recipe from scratch, changed to begin with the model."""
         kept = {name: settings for name, settings in sections.items() if name not in REPLACED}
         kept["task"] = [*sections["task"]]
         if self.room is not None and self.longest > self.room:

@@ -25,7 +25,7 @@ class Table:
 
     files: tuple[str, ...]
     cells: Mapping[Column, Sequence[Any]]
-    """As they stand in the files, of the columns that every row has; by name, or by number from 1."""
+    """Cells as in the files, of the columns that every row has; by name, or by number from 1."""
 
     @cached_property
     def texts(self) -> Columns:
@@ -45,7 +45,7 @@ class Table:
         return replace(self, cells={name: cells for name, cells in self.cells.items() if name not in gone})
 
     def called(self, column: Column | None) -> str:
-        """What a user calls a column: plain text files are the columns of one table."""
+        """A user's word for a column: plain text files are the columns of one table."""
         are_columns = len(self.files) > 1 and file_format(self.files[0]) == "text"
         return self.files[int(column or 1) - 1] if are_columns else f"column {column}"
 

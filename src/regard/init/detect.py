@@ -1,4 +1,4 @@
-"""What are these files? What `regard init` finds out, with its reasons in plain words.
+"""Detection of what files are for, with the reasons in plain words.
 
 Names come before statistics: a split is known by a word in a file's name, a role by a header or a key. What
 names leave open, a sample of rows decides: every task says how special it would be that the columns are as
@@ -151,7 +151,7 @@ def sample_rows(
 
 
 def thinned(items: Iterable[Item], most: int = MAX_SAMPLE) -> tuple[list[Item], int]:
-    """At most so many items, evenly spaced over all of them (files are often sorted), and their number."""
+    """Sample at most so many items, evenly spaced (files are often sorted), and count all."""
     kept: list[Item] = []
     stride, number = 1, 0
     for number, item in enumerate(items, 1):
@@ -251,7 +251,7 @@ def _read(file: str, reading: Reading) -> Iterator[Record]:
 
 
 def _columns(sample: Sequence[Record], header: bool | None) -> dict[Column, list[Any]]:
-    """By column, of the records of the usual form; others are for `read_rows` to refuse, if what they lack is
+    """Cells by column, of the records of the usual form; `read_rows` refuses others if they lack what is
     wanted.
     """
     if any(isinstance(key, str) for record in sample[:1] for key in record):

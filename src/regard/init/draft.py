@@ -28,7 +28,7 @@ Sections = Mapping[str, Sequence[Setting]]
 
 
 def plan(guess: Guess, machine: Machine) -> Plan:
-    """What the data and the machine decide."""
+    """Plan what the data and the machine decide."""
     data = TASKS[guess.task].data
     scripts = {role: script([text_of(row.cells[role]) for row in guess.sample]) for role in guess.lengths}
     by_character = bool(scripts) and data.by_character(guess, scripts)
@@ -77,7 +77,7 @@ def _parsed(sections: Sections) -> Recipe:
 
 
 def _decided(sections: Sections, recipe: Recipe) -> Sections:
-    """Without the settings that have no reason and would be as they are anyway."""
+    """Drop the settings that have no reason and would be as they are anyway."""
     for name, settings in sections.items():
         for setting in settings:
             rest = {**sections, name: [one for one in sections[name] if one != setting]}
@@ -87,7 +87,7 @@ def _decided(sections: Sections, recipe: Recipe) -> Sections:
 
 
 def _is(sections: Sections, recipe: Recipe) -> bool:
-    """Whether sections make this recipe; without one of its settings there may be none."""
+    """True if sections make this recipe; without one of its settings there may be none."""
     try:
         return _parsed(sections) == recipe
     except RecipeError:
@@ -107,7 +107,7 @@ def _lines(sections: Sections, recipe: Recipe, missing: Mapping[str, str]) -> It
 
 
 def _description(recipe: Recipe, section: str, name: str) -> str:
-    """What the setting's own class says about it."""
+    """Description of a setting by its own class."""
     owner: Any = recipe
     for part in filter(None, section.split(".")):
         owner = _part(recipe.task if part == "fields" else owner, part)

@@ -1,4 +1,4 @@
-"""What `regard init` has found out about somebody's files."""
+"""Guess of `regard init` about somebody's files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ class Titles(NamedTuple):
 
     file: str
     columns: Mapping[str, Column]
-    """Those that their names, or their places, do not tell."""
+    """Columns that their names, or their places, do not tell."""
     reason: str
 
 
 @dataclass(frozen=True)
 class Guess:
-    """What `regard init` writes into a recipe, and why."""
+    """Decisions of `regard init` for a recipe, with reasons."""
 
     task: str
     train: tuple[str, ...]
@@ -31,26 +31,26 @@ class Guess:
     n_rows: int
     """Rows of the training files."""
     sample: tuple[Row, ...]
-    """Of the training rows, evenly spaced."""
+    """Sample of the training rows, evenly spaced."""
     lengths: dict[str, tuple[int, int]]
     """Role → mean and 95th percentile, in characters."""
     reasons: tuple[str, ...]
     reason: str = ""
-    """What makes it this task."""
+    """Reason why it is this task."""
     encoding: str = "utf-8"
-    """Of all files."""
+    """Encoding of all files."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Role → kind of data, of inputs that are no texts."""
     suggestions: dict[str, Suggestion] = field(default_factory=dict)
-    """What the fields of these say."""
+    """Suggestions of the fields of these inputs."""
     unit: str = ""
-    """What `n_rows` counts, where it is not the rows of the files."""
+    """Unit that `n_rows` counts, where it is not the rows of the files."""
     titles: Titles | None = None
-    """Where it says what items are called."""
+    """File of the titles of items, if there is one."""
 
     @property
     def counted(self) -> str:
-        """What a user calls the rows."""
+        """A user's word for the rows."""
         return self.unit or ("lines" if file_format(self.train[0]) == "text" else "rows")
 
     @property
@@ -59,5 +59,5 @@ class Guess:
 
     @property
     def n_characters(self) -> int:
-        """Of all texts, about; a line end counts for each."""
+        """Characters of all texts, about; a line end counts for each."""
         return self.n_rows * (self.lengths["text"][0] + 1)

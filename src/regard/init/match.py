@@ -1,4 +1,4 @@
-"""How a task's roles are found among columns: what is given, then names, then what the values say."""
+"""Search for a task's roles among columns: by what is given, then names, then values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from regard.init.columns import Picked, Table, labels
 Given = Mapping[str, Column]
 """Columns of roles that the user says."""
 Fit = tuple[float, str]
-"""From 0 to less than 1 how special it is that columns are as a task has them, and what was seen; NOT if they
+"""Rating from 0 to less than 1 of how special such columns are, and what was seen; NOT if they
 are not.
 """
 NOT: Fit = (-1.0, "")
@@ -18,16 +18,16 @@ NOT: Fit = (-1.0, "")
 
 @dataclass(frozen=True)
 class Match:
-    """What a table is, if it is for a task."""
+    """Match of a table with a task."""
 
     roles: Mapping[str, Column | None]
-    """None for a role that the format itself knows."""
+    """Column of each role; None for a role that the format itself knows."""
     score: float
     """One for every role that is given or named; behind the point, how special the values are. Negative where
     it is no such table, so that the task has to be asked for.
     """
     reason: str = ""
-    """What was seen that makes it this task."""
+    """Reason why it is this task."""
     reasons: tuple[str, ...] = ()
     """Why each column has its role."""
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Found(NamedTuple):
     roles: dict[str, Column | None]
     reasons: tuple[str, ...]
     n_named: int
-    """How many of them are given or named."""
+    """Number of roles that are given or named."""
 
     def match(self, fit: Fit, fields: Mapping[str, str] | None = None) -> Match:
         score, reason = fit

@@ -1,4 +1,4 @@
-"""How large a model, a vocabulary and a batch somebody's data and machine ask for."""
+"""Plan of sizes: model, vocabulary and batch for somebody's data and machine."""
 
 import math
 import re
@@ -30,7 +30,7 @@ _LETTERS: dict[Script, re.Pattern[str]] = {
 
 
 def script(texts: Sequence[str]) -> Script:
-    """What most letters are; a twentieth of kana makes the ideographs Japanese."""
+    """Script of most letters; a twentieth of kana makes the ideographs Japanese."""
     joined = "".join(texts)
     counts = {name: len(letters.findall(joined)) for name, letters in _LETTERS.items()}
     if counts["Japanese"] > 0.05 * (counts["Japanese"] + counts["Chinese"]):
@@ -41,7 +41,7 @@ def script(texts: Sequence[str]) -> Script:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the data and the machine decide."""
+    """Decisions by the data and the machine."""
 
     guess: Guess
     scripts: Mapping[str, Script]
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def tokens_a_row(self) -> float:
-        """Those that a row takes up in a batch: of the longest side, padding and all."""
+        """Tokens that a row takes up in a batch: those of the longest side, padding included."""
         if not self.scripts:
             return max(suggestion.size for suggestion in self.guess.suggestions.values())
         sides = [self._tokens(role) for role in self.scripts]

@@ -1,4 +1,4 @@
-"""What kinds share whose answers are written by a model that reads a text first: sizes, pace, the answer."""
+"""First recipes of tasks whose model reads a text and writes another: sizes, pace, the answer."""
 
 import math
 
@@ -18,7 +18,7 @@ BLEU: dict[Script, str] = {
     "Latin": "13a",
     "other": "13a",
 }
-"""How sacrebleu cuts what is written."""
+"""Tokenization of sacrebleu for each script."""
 
 
 def max_length(plan: Plan, spare: int) -> int:

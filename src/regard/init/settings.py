@@ -9,17 +9,17 @@ from regard.init.plan import Plan, Script
 
 
 class Setting(NamedTuple):
-    """What `init` decides; a recipe does not repeat what would be so anyway."""
+    """A setting that `init` decides; a recipe does not repeat what would be so anyway."""
 
     name: str
     value: object
     reason: str = ""
-    """What it was decided by; without one, the setting is explained by its own description."""
+    """Reason of the decision; without one, the setting is explained by its own description."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How a first training goes."""
+    """Pace of a first training."""
 
     epochs: int
     warmup: int
@@ -28,7 +28,7 @@ class Pace:
     average: int
     optimizer: str = "adam"
     batch_tokens: int | None = None
-    """Where the size of rows does not decide."""
+    """Budget of a batch where the size of rows does not decide."""
     batch_reason: str = ""
     schedule: str = "inverse_sqrt"
     layer_decay: float = 1.0
@@ -47,7 +47,7 @@ def without_spaces(guess: Guess, scripts: Mapping[str, Script]) -> bool:
 
 
 def bordered_tokenizer(plan: Plan) -> list[Setting]:
-    """Where parts of a text are marked or looked for, no token may cross their borders.
+    """Tokenizer for texts whose parts are marked or looked for: no token may cross their borders.
 
     Between words that have no spaces, every character has to be one.
     """

@@ -49,7 +49,7 @@ def _item_and_title(table: Table) -> tuple[Column, Column | None]:
 
 
 def _share(titled: set[str], other: Table) -> float:
-    """How many of the sampled values have titles: of the column of values that come again which has most."""
+    """Share of the sampled values with titles, in the column of recurring values that has most."""
     columns = (list(map(str, cells)) for cells in other.cells.values())
     several = (set(cells) for cells in columns if FEW < len(set(cells)) < len(cells))
     return max((len(values & titled) / len(values) for values in several), default=0.0)

@@ -1,4 +1,4 @@
-"""What a request asks, one by one: texts, or what belongs together, such as questions and contexts."""
+"""Questions of a request, one by one: texts, or questions with their contexts."""
 
 from collections.abc import Mapping, Sequence
 

@@ -16,7 +16,7 @@ def searchable(choices: Sequence[Sequence[str]]) -> list[tuple[str, Choice]]:
 
 
 def matches(choices: Sequence[tuple[str, Choice]], text: str) -> list[Choice]:
-    """Those that contain every word of a text, in their order; first those that begin with it."""
+    """Choices that contain every word of a text, in their order; first those that begin with it."""
     words = text.casefold().split()
 
     def matching(*, first: bool) -> Iterator[Choice]:

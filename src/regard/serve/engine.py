@@ -16,11 +16,11 @@ from regard.serve.request_error import RequestError, unavailable, unknown_model
 from regard.tasks import TASKS
 
 SEEN_BYTES = 8
-"""Of one attention weight, as computed and as kept."""
+"""Bytes of one attention weight, as computed and as kept."""
 PACKED_BYTES, PLAIN_BYTES = 4, 64
-"""Of one that is told, packed or as a number in a list: as Python holds it, and as it is written."""
+"""Bytes of a weight that is sent, packed or as a number in a list: as Python holds it, and as written."""
 SCORE_BYTES = 16 * 8
-"""Of one word at one place of an answer, in the 16 replays at once that measure how far to trust weights."""
+"""Bytes of one token at one place of an answer, in the 16 simultaneous replays that measure trust."""
 FLUSH_SECONDS = 1.5
 """Kept of the time to stop, so that the last answers still reach their clients, and once more for the end."""
 
@@ -105,7 +105,7 @@ class Engine:
         ]
 
     async def answers(self, lane: ModelQueue, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-        """Of all jobs, in their order; whoever cancels this cancels them."""
+        """Answers of all jobs, in their order; cancelling this cancels them."""
         lane.submit(jobs)
         try:
             async with asyncio.timeout(self.limits.wait_seconds):
@@ -138,7 +138,7 @@ class Engine:
         await asyncio.gather(*(lane.end() for lane in self.lanes.values()))
 
     def kill(self) -> None:
-        """At once, with nobody told."""
+        """Kill the workers at once, without a word to clients."""
         for lane in self.lanes.values():
             if lane.worker is not None:
                 lane.worker.process.kill()
@@ -187,7 +187,7 @@ def attention_bytes(
 
 
 def _most_tokens(about: dict[str, Any], text: Asked) -> int:
-    """With marks around them; a GPT may spell by bytes."""
+    """Tokens of a text at most, special ones included; a GPT may spell by bytes."""
     if not about["stream"]:
         return n_characters(text) + 2
     said = [text] if isinstance(text, str) else text.values()

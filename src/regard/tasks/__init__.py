@@ -49,7 +49,7 @@ _ALL: tuple[type[AnyTask], ...] = (
 )
 TASKS: dict[str, type[AnyTask]] = {task.kind: task for task in _ALL}
 TaskConfig = Annotated[TaskSettings, Choice(TASKS, lambda task: task.settings)]
-"""What a recipe says about its task: the settings of one of TASKS."""
+"""Settings of a task in a recipe: those of one of TASKS."""
 
 
 def task_rows(

@@ -105,7 +105,7 @@ class AnswerBatch:
 
     @property
     def keep_RT(self) -> Tensor:
-        """Where an answer may stand: in the context."""
+        """True where an answer may stand: in the context."""
         segments_RT, lengths_R = self.inputs["segments"], self.inputs["lengths"]
         within_RT = torch.arange(segments_RT.shape[1], device=lengths_R.device) < lengths_R[:, None] - 1
         return segments_RT.bool() & within_RT
@@ -168,7 +168,7 @@ class AnswerTally(Columns):
 
 
 class WindowAnswer(NamedTuple):
-    """What one window tells; the second score, and the second probability, are those of no answer."""
+    """Answer of one window; the second score, and the second probability, are those of no answer."""
 
     ends: tuple[int, int]
     scores: tuple[float, float]
@@ -262,7 +262,7 @@ class Answer(Task):
         ]
 
     def _example(self, row: Row, coded: Coded) -> Example:
-        """Beside the windows: the `ends` of the answer in each, and whether the vocabulary can spell it."""
+        """Make an example: windows, the `ends` of the answer in each, and whether it can be spelt."""
         if "answer" not in row.cells:
             return Example(row, coded.arrays, coded.notes)
         (answer,) = self.answer.encode([answer_places(row)])
@@ -358,7 +358,7 @@ class Answer(Task):
         )
 
     def force(self, example: Example, prediction: Answered) -> AnswerBatch:
-        """Of a long context the window in which the answer was found."""
+        """Force the answer in the window it was found in, of a long context."""
         return self.collate([self._window(example, prediction)])
 
     def _window(self, example: Example, prediction: Answered) -> Example:
@@ -371,7 +371,7 @@ class Answer(Task):
         return torch.cat([scores_RT.log_softmax(1).gather(1, at_R[:, None]) for scores_RT, at_R in sides], 1)
 
     def leave_out(self, batch: AnswerBatch, axis: Axis, units: Sequence[int]) -> AnswerBatch:
-        """With each of these units unknown: an answer that is gone could not be found."""
+        """Make each of these units unknown instead: an answer that is gone could not be found."""
         near, n, device = self._near(batch.examples[0]), len(units), batch.ends_R2.device
         arrays = {name: tensor.cpu().numpy() for name, tensor in batch.inputs.items()}
         blanked = tensors(self.input.without(arrays, axis, [near[unit] for unit in units], "blank"))

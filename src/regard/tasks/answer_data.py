@@ -136,7 +136,7 @@ def _examine_tokens(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]
 
 
 def _inside_tokens(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
-    """Those that no run of whole tokens is."""
+    """Findings of answers that no run of whole tokens is."""
     encode = lru_cache(maxsize=1)(task.tokenizer.encode)  # questions about one context follow one another
     inside = []
     for row in rows:
@@ -151,7 +151,7 @@ def _inside_tokens(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
 
 
 def _long_answers(task: Any, split: str, rows: Sequence[Row]) -> list[Finding]:
-    """Those that no span of at most max_answer tokens can be."""
+    """Findings of answers that no span of at most max_answer tokens can be."""
     most = task.config.max_answer
     found = task.tokenizer.ids([first_answer(row) for row in rows])
     long = [row for row, ids in zip(rows, found, strict=True) if len(ids) > most]

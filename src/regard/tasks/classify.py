@@ -189,7 +189,7 @@ class Classify(Task):
         self.widths = Widths(self.input.width, label.width)
 
     def joined(self) -> Input:
-        """What the encoder reads."""
+        """Input of the encoder."""
         (only,) = self.given.values()
         read: Input = only.alone(self.config.max_length)
         return read
@@ -201,7 +201,7 @@ class Classify(Task):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """That of all its texts."""
+        """Tokenizer of all its texts."""
         return next(iter(self.tokenizers.values()))
 
     @property
@@ -261,7 +261,7 @@ class Classify(Task):
 
     @staticmethod
     def spoken(value: Any) -> str:
-        """What of a text the vocabulary is learnt from."""
+        """Part of a text that the vocabulary is learnt from."""
         return str(value)
 
     def save(self, folder: Path) -> None:
@@ -403,7 +403,7 @@ class Classify(Task):
         )
 
     def pictures(self, model: nn.Module, batch: Any) -> list[Picture]:
-        """What n-grams say for the answer, where the model reads such."""
+        """Map of what n-grams say for the answer, where the model reads such."""
         ngrams: Any = getattr(model, "ngrams", None)
         if ngrams is None:
             return []
@@ -425,7 +425,7 @@ class Classify(Task):
 
 
 def mixed_labels(examples: Sequence[Example], name: str, n_labels: int) -> Tensor:
-    """How much of each label is in examples that were mixed by twos."""
+    """Shares of the labels in examples that were mixed by twos."""
     labels_BC = torch.zeros(len(examples), n_labels)
     for labels_C, example in zip(labels_BC, examples, strict=True):
         share = float(example.arrays["share"][0])

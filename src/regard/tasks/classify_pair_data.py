@@ -53,13 +53,13 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 
 
 def _length(lengths: Sequence[Lengths]) -> Lengths:
-    """With the mark between the two."""
+    """Length of both texts with the mark between them."""
     (both,) = lengths
     return both + 1
 
 
 def _tokens(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
-    """Of both texts together, as they are read."""
+    """Tokens of both texts together, as they are read."""
     first, second = (task.tokenizers[role].ids([row.cells[name] for row in rows]) for name in INPUTS)
     return [[*one, *other] for one, other in zip(first, second, strict=True)]
 

@@ -125,7 +125,7 @@ class Dialogue(Seq2Seq[DialogueConfig]):
         return exchanges(record)
 
     def measure(self, model: nn.Module, batch: Seq2SeqBatch, *, thorough: bool) -> ReplyTally:
-        """Of several replies to a context, the first has the model's reply beside it."""
+        """Compare replies; of several replies to a context, the first has the model's reply beside it."""
         with_references = [example for example in batch.examples if example.row.cells["references"]]
         replies = iter(self._replies(model, with_references, batch.target_BT.device, thorough))
         tokens = batch.keep_BT.sum(dim=1).tolist()

@@ -1,4 +1,4 @@
-"""What labels count in training."""
+"""Weights of labels in training."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from regard.errors import CheckpointError, RecipeError, did_you_mean
 from regard.fields.label import read_list, write_list
 
 ClassWeights = Literal["balanced"] | dict[str, Annotated[float, Field(ge=1e-6, le=1e6)]] | None
-"""By label, 1 where none is given."""
+"""Weight by label, 1 where none is given."""
 
 
 def class_weights(

@@ -49,11 +49,11 @@ from regard.text.pretokenize import Space
 from regard.text.tokenizer import Tokenizer, TokenizerConfig
 
 ENOUGH_PARTS = 100_000
-"""Of texts, a few thousand characters each, that a vocabulary is learnt from at most."""
+"""Texts, of a few thousand characters each, that a vocabulary is learnt from at most."""
 MOST_WRITTEN = 10_000
 """Tokens of a continuation at most, whoever asks."""
 CONTINUATION_BYTES = range(0x80, 0xC0)
-"""In UTF-8: they begin no character."""
+"""Bytes of UTF-8 that begin no character."""
 
 
 class TextTokenizer(TokenizerConfig):
@@ -124,7 +124,7 @@ class PassageBatch:
 
     @cached_property
     def keep_BT(self) -> Tensor | None:
-        """Where a token is predicted; None for everywhere."""
+        """True where a token is predicted; None for everywhere."""
         ids_BT, lengths_B = self.inputs["ids"], self.inputs["lengths"]
         places_T = torch.arange(1, ids_BT.shape[1], device=ids_BT.device)
         keep_BT = places_T < lengths_B[:, None]
@@ -172,7 +172,7 @@ class BlockTally(Columns):
         return [(self.vocabulary, *of) for of in zip(self.tokens, self.characters, strict=True)]
 
     def weighed(self, weights_RN: Floats) -> Scores:
-        """With the share of unknown tokens where there are any: what they stand for was not predicted."""
+        """Add the share of unknown tokens, if there are any: what they stand for was not predicted."""
         sums_R4 = weights_RN @ np.array([self.nats, self.tokens, self.characters, self.unknown]).T
         nats_R, tokens_R, characters_R, unknown_R = sums_R4.T
         scores = perplexity(nats_R, tokens_R, characters_R)
@@ -287,7 +287,7 @@ class LanguageModel(Writing):
 
     @cached_property
     def _spelt_V2(self) -> Ints:
-        """How many characters each token begins, and whether it is unknown; end marks begin none."""
+        """Number of characters that each token begins, and whether it is unknown; end marks begin none."""
         spelt = [spelling.encode("utf-8", "surrogateescape") for spelling in self.tokenizer.spellings]
         counts = [sum(byte not in CONTINUATION_BYTES for byte in token) for token in spelt]
         special = self.tokenizer.special

@@ -80,7 +80,7 @@ def _pace(plan: Plan) -> Pace:
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:
-    """Of documents; the parts of one long text have no ends to speak of."""
+    """Findings of documents; the parts of one long text have no ends to speak of."""
     if config.documents == "files":
         return []
     return [*empty(splits, ["text"]), *duplicated(splits["train"]), *shared(splits, "text")]

@@ -54,7 +54,7 @@ class LabelsPrediction(Prediction):
 
     labels: tuple[str, ...]
     probability: Rounded
-    """That exactly these are right."""
+    """Probability that exactly these are right."""
     probabilities: dict[str, Rounded]
 
     def ranked(self) -> list[Ranked]:
@@ -183,7 +183,7 @@ class Multilabel(Classify):
         return self.tally(batch.examples, [answer.labels for answer in in_order(self.predict(model, batch))])
 
     def mistakes(self, tally: Any) -> None:
-        """None: of several labels some may be right."""
+        """Return nothing, as some of several labels may be right."""
 
     def tally(self, examples: Sequence[Example], answers: Sequence[Any]) -> LabelsTally:
         """The tally of tuples of labels."""

@@ -1,4 +1,4 @@
-"""What every answer has: one class is the Python value, the JSON and the schema of the server."""
+"""Answers: one class is the Python value, the JSON and the schema of the server."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self
@@ -32,14 +32,14 @@ class Curves(NamedTuple):
     marks: Sequence[str]
     """The beginning of the past, and the first and last of the future."""
     band: str
-    """How much of what comes the band should hold."""
+    """Share of what comes that the band should hold."""
 
 
 class Prediction(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     text: str
-    """What a user reads."""
+    """Text that a user reads."""
     input_cut: bool = Field(False, description="not all of the input was read, as it was too long")
 
     @property
@@ -74,7 +74,7 @@ def by_probability(probabilities: Mapping[str, float]) -> list[Ranked]:
 
 
 class Answer(BaseModel):
-    """What every answer of the server has."""
+    """An answer of the server."""
 
     text: str
 
@@ -120,7 +120,7 @@ class ChannelForecast(BaseModel):
         return (quantiles[0], quantiles[-1]) if quantiles else None
 
     def cells(self, step: int) -> list[tuple[str, float]]:
-        """What a row of a table has of one step."""
+        """Cells of one step in a row of a table."""
         levels = [(f"{self.name}_{level}", values[step]) for level, values in self.quantiles.items()]
         return [(self.name, self.mean[step]), *levels]
 

@@ -48,7 +48,7 @@ from regard.text.tokenizer import Tokenizer, TokenizerConfig
 from regard.text.wordpiece import MASK
 
 ENOUGH_PARTS = 100_000
-"""Of documents, a few thousand characters each, that a vocabulary is learnt from at most."""
+"""Documents, of a few thousand characters each, that a vocabulary is learnt from at most."""
 CANDIDATES = 5
 """Tokens that each blank is answered with."""
 
@@ -112,7 +112,7 @@ class PretrainConfig(TaskSettings):
 @dataclass(frozen=True)
 class MaskedBatch:
     inputs: Inputs
-    """With the `places` of hidden tokens."""
+    """Tensors of the input, with the `places` of hidden tokens."""
     labels_N: Tensor
     follows_B: Tensor
     examples: tuple[Example, ...]
@@ -177,7 +177,7 @@ class MaskedTally(Columns):
         return [(self.vocabulary, seen, one.masked) for seen, one in examples]
 
     def weighed(self, weights_RN: Floats) -> Scores:
-        """Without pairs there is nothing to say about what follows."""
+        """Leave out the score of what follows if there are no pairs."""
         sums_R6 = weights_RN @ np.array(self.counts, np.float64).reshape(-1, 6)
         masked_R, nats_R, hits_R, pairs_R, pair_nats_R, pair_hits_R = sums_R6.T
         masked_R, among_R = np.maximum(1, masked_R), np.maximum(1, pairs_R)

@@ -44,7 +44,7 @@ def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
 
 
 def _layout(guess: Guess) -> tuple[By, Sentences]:
-    """What a document is, and where its sentences end, by the look of the first lines."""
+    """Guess what a document is, and where its sentences end, from the first lines."""
     if file_format(guess.train[0]) != "text":
         return "paragraphs", "marks"
     try:

@@ -36,7 +36,7 @@ NO_RELATION = (
     "未知",
     "unknown",
 )
-"""What such a label is called, the likeliest first."""
+"""Usual names of the label that says there is none, the likeliest first."""
 
 
 class Related(Answer):
@@ -91,7 +91,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 
 
 def _read(role: str, text: str) -> str:
-    """With a letter for each mark, which is one token."""
+    """Replace each mark, which is one token, by a letter."""
     return reduce(lambda read, mark: read.replace(mark, "-"), MARKS, text) if role == "text" else text
 
 
@@ -111,7 +111,7 @@ def _pace(plan: Plan) -> Pace:
 
 
 def _fault(row: Row) -> str | None:
-    """What is wrong with its marks."""
+    """Fault of its marks."""
     try:
         read_marked(row.cells["text"], row.where)
     except DataError as fault:
@@ -163,7 +163,7 @@ def _too_long(split: str) -> tuple[Severity, str]:
 
 
 def _tokens(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
-    """Of the text without its marks, and the marks."""
+    """Tokens of the text without its marks, and the marks."""
     plain = [row.cells[role] if _fault(row) else read_marked(row.cells[role], "").text for row in rows]
     tokenizer = task.tokenizers[role]
     return [[*ids, *range(len(tokenizer), task.widths.input["vocab"])] for ids in tokenizer.ids(plain)]

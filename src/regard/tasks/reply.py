@@ -74,6 +74,6 @@ class ReplyTally(Columns):
         return by_token | ({"bleu": signature(bleu(self.tokenize), numbers)} if numbers else {})
 
     def by_kind(self) -> dict[str, dict[str, float]]:
-        """How varied the replies are, beside those of people."""
+        """Variety of the replies, beside that of people's replies."""
         people = [own[0] for own in self.references if own]
         return {"replies": distinct(self._answered), "references": distinct(people)} if people else {}

@@ -1,4 +1,4 @@
-"""What translating, summarising and replying have in common: an input in, a text out, by a model that encodes
+"""Translating, summarising and replying: an input in, a text out, by a model that encodes
 the one and decodes the other. The source may be a field of any kind, the target is text. What differs is in
 their files: roles, what becomes of long inputs, metrics.
 """
@@ -311,7 +311,7 @@ class Seq2Seq(Writing, Generic[Co]):
     def search(
         self, model: nn.Module, batch: Seq2SeqBatch, decode: DecodeConfig, *, extends: bool = False
     ) -> Iterator[Step]:
-        """Nothing is searched for where the source is empty, so that no setting asks too much of it."""
+        """Search for every source but empty ones, so that no setting asks too much of those."""
         examples, device = batch.examples, batch.target_BT.device
         answerable = [place for place, example in enumerate(examples) if self.is_answerable(example)]
         if len(answerable) < len(examples):

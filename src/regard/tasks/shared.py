@@ -1,4 +1,4 @@
-"""What the batches of all tasks have in common."""
+"""Helpers of the batches of all tasks."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Self

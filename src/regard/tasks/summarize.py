@@ -43,7 +43,7 @@ class SummarizeConfig(Seq2SeqConfig):
 
 @dataclass(frozen=True)
 class SummaryTally(Columns):
-    """How every summary scores, and how the beginning of its document would."""
+    """Scores of every summary, and those that the beginning of its document would have."""
 
     references: list[str]
     scores: list[Rouge]
@@ -63,7 +63,7 @@ class SummaryTally(Columns):
         return {"rouge": SIGNATURE}
 
     def by_kind(self) -> dict[str, dict[str, float]]:
-        """Beside the summaries, what the beginning of each document would have scored."""
+        """Scores that the beginning of each document would have, to stand beside the summaries."""
         first = unweighted(replace(self, scores=self.leads))
         return {"summaries": self.metrics(), f"first {LEAD} words": first}
 

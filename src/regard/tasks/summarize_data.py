@@ -16,7 +16,7 @@ from regard.init.settings import Setting, tokenizer
 from regard.tasks.task_data import TaskData
 
 SHORTER = 3
-"""How many times a summary is shorter than its document, on the mean, where it is as likely a translation."""
+"""Factor by which summaries are shorter than their documents, on the mean, if a translation is as likely."""
 LONGEST = 512
 """Tokens of a document that a first recipe reads."""
 

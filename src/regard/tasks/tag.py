@@ -329,7 +329,7 @@ class Tag(Task):
         )
 
     def force(self, example: Example, prediction: Tagged) -> TagBatch:
-        """Of a long sentence its first window, as that is what a picture shows."""
+        """Force the tags of a sentence; of a long one those of its first window, which a picture shows."""
         arrays = self.input.first_window(example.arrays)
         names = prediction.tags[: len(arrays["word_lengths"])]
         target = {"tags": np.array([self.tags.index[name] for name in names]), "legal": np.array([True])}

@@ -22,7 +22,7 @@ from regard.text import tags
 
 MOST_LISTED = 12
 SEVERITY: dict[str, Severity] = {"refuse": "error", "skip": "warning", "mend": "note"}
-"""Of tags that their scheme forbids."""
+"""Severity of tags that their scheme forbids."""
 
 
 def _parted(table: Table) -> dict[Column, list[list[str]]]:
@@ -86,7 +86,7 @@ def _sections(plan: Plan) -> Mapping[str, list[Setting]]:
 
 
 def _read(role: str, text: str) -> str:
-    """Without the spaces between words that are characters."""
+    """Drop the spaces between words that are characters."""
     words = text.split(" ")
     return "".join(words) if all(len(word) <= 1 for word in words) else text
 
@@ -163,7 +163,7 @@ def _illegal(splits: Splits, scheme: str | None, config: Any) -> list[Finding]:
 
 
 def _faults(scheme: str, rows: Sequence[Row]) -> Iterator[Place]:
-    """Where the first of each sentence stands, and what follows what there."""
+    """Place of the first fault of each sentence, and what follows what there."""
     for row in rows:
         words, own = _parts(row)
         at = tags.first_fault(scheme, own) if _is_paired(row) else None

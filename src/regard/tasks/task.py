@@ -1,4 +1,4 @@
-"""What a problem means. A task knows no optimiser, no schedule, no device.
+"""The protocol of a task: what a problem means. A task knows no optimiser, no schedule, no device.
 
 Data flows one way: rows → `encode` → examples → `collate` → batches → model → `loss`, `measure`, `predict`.
 The training loop, the evaluation and the explanation see only this protocol.
@@ -75,13 +75,13 @@ class Batch(Protocol):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many things each part of the loss will be a sum over; known before the forward pass."""
+        """Number of things each part of the loss will be a sum over; known before the forward pass."""
 
     def to(self, device: torch.device) -> Self: ...
 
 
 class Prediction(Protocol):
-    """What a model answers; `text` is what a user reads."""
+    """Answer of a model; `text` is what a user reads."""
 
     @property
     def text(self) -> str: ...
@@ -106,14 +106,14 @@ class Prediction(Protocol):
 
 
 class Tally(Protocol):
-    """What examples contributed to the metrics, kept per example; tallies add up."""
+    """Contributions of examples to the metrics, kept per example; tallies add up."""
 
     def __add__(self, other: Self) -> Self: ...
 
     def metrics(self) -> dict[str, float]: ...
 
     def signatures(self) -> dict[str, str]:
-        """How each metric was computed, where a library can say so."""
+        """Signatures of metrics: how each was computed, where a library can say so."""
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         """Scores of each kind of answer, where there are kinds."""
@@ -124,7 +124,7 @@ class Tally(Protocol):
 
 
 Quantity = tuple[str, str]
-"""What an answer is measured by, in English and in Chinese."""
+"""Quantity that an answer is measured by, in English and in Chinese."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Axes:
     row: int = 0
     """Which row of the encoder is shown, where it has several for one example."""
     quantity: Quantity | None = None
-    """What changes when a unit is left out, where it is no log-probability."""
+    """Quantity that changes when a unit is left out, where it is no log-probability."""
 
     def titled(self, site: str) -> tuple[str, Axis, Axis]:
         """The title of an attention site, and the axes of its rows and columns."""
@@ -170,11 +170,11 @@ class Picture:
     site: str
     title: str
     weights_QK: Tensor
-    """From 0 to 1."""
+    """Weights from 0 to 1."""
     rows: str
     columns: str
     holds: Literal["probability", "share"] = "probability"
-    """What the weights are: see `AttentionMap`."""
+    """Meaning of the weights: see `AttentionMap`."""
     rated: bool = False
     """True if it claims what mattered for the answer, so that this is measured."""
 
@@ -184,7 +184,7 @@ MAX_BATCH_ROWS = 64
 
 
 Fields = Mapping[str, Cells]
-"""By role."""
+"""Fields by role."""
 
 
 class TaskSettings(Config):
@@ -205,7 +205,7 @@ class TaskSettings(Config):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Those of them that prediction needs."""
+        """Columns that prediction needs."""
         raise NotImplementedError
 
     @property
@@ -226,17 +226,17 @@ class TaskSettings(Config):
 
     @property
     def document(self) -> By | None:
-        """What a document of plain text is, for a task that reads documents."""
+        """Unit that is a document of plain text, for a task that reads documents."""
         return None
 
     @property
     def grouping(self) -> Grouping | None:
-        """How interactions become histories, for a task that reads histories."""
+        """Settings by which interactions become histories, for a task that reads histories."""
         return None
 
     @property
     def measured(self) -> Measured | None:
-        """What the columns of tables are whose rows are moments of series, for a task that reads such."""
+        """Meaning of the columns of tables whose rows are moments of series, for a task that reads such."""
         return None
 
     @property
@@ -246,7 +246,7 @@ class TaskSettings(Config):
 
     @property
     def hold_out(self) -> HoldOut:
-        """What is held out for validation where no validation data are given."""
+        """Rule by which validation data are held out where none are given."""
         return Every()
 
     @property
@@ -267,17 +267,17 @@ class Task(Protocol):
     models: ClassVar[tuple[str, ...]]
     """The kinds of model that can do it."""
     called: ClassVar[str]
-    """What users call a model of this task: "a tagger"."""
+    """Users' word for a model of this task: "a tagger"."""
     data: ClassVar[TaskData]
-    """How `init` recognises its data, which recipe they get first, and what `check` finds in them."""
+    """Its data: how `init` recognises them, which recipe they get first, what `check` finds in them."""
     prediction: ClassVar[type[BaseModel]]
     """The class of its answers."""
     says: ClassVar[str]
-    """What its route of the server does."""
+    """Description of its route of the server."""
     route: ClassVar[str] = ""
     """The last part of the route's path; the name of the task where this is empty."""
     cut: ClassVar[str] = "only the beginning was read"
-    """What became of an input that was too long."""
+    """Sentence on what became of an input that was too long."""
     searches: ClassVar[bool] = False
     """True if its answers are searched for, so that settings of the search can be asked for."""
     best: ClassVar[str] = ""
@@ -293,9 +293,9 @@ class Task(Protocol):
     limit: ClassVar[str] = "max_length"
     """The setting that cuts an input that is too long."""
     forms: ClassVar[tuple[str, ...]] = ()
-    """What an answer can be printed as, beside its text and JSON: `as_form` of a prediction."""
+    """Forms that an answer can be printed in, beside its text and JSON: `as_form` of a prediction."""
     single_forms: ClassVar[tuple[str, ...]] = ()
-    """Those of them that are about one answer: several need a file each."""
+    """Forms that hold one answer: several answers need a file each."""
     listens: ClassVar[bool] = False
     """True if it answers while a sound is still coming in (`listener`)."""
     takes: ClassVar[str] = ""
@@ -311,7 +311,7 @@ class Task(Protocol):
     sample: ClassVar[str] = "your text"
     """An input that every model of this task can answer."""
     layout: ClassVar[type[Examples]] = Examples
-    """How examples lie over the cached rows."""
+    """Layout of the examples over the cached rows."""
     baselines: ClassVar[tuple[type[Baseline], ...]] = ()
     """Simple methods that a model has to beat; those that suit the fields are measured beside it."""
     draws: ClassVar[bool] = False
@@ -332,7 +332,7 @@ class Task(Protocol):
 
     @classmethod
     def recognise(cls, table: Table, given: Given) -> Match | Missing:
-        """What a table is, if it is for this task; else a role that none of its columns has."""
+        """Recognise a table that is for this task; else return a role that none of its columns has."""
         return cls.data.recognise(table, given)
 
     @property
@@ -348,7 +348,7 @@ class Task(Protocol):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Those of them that prediction needs."""
+        """Columns that prediction needs."""
         inputs: tuple[str, ...] = self.config.inputs
         return inputs
 
@@ -359,7 +359,7 @@ class Task(Protocol):
 
     @property
     def max_batch_rows(self) -> int:
-        """How many inputs are answered in one batch at most."""
+        """The most inputs that are answered in one batch."""
         return MAX_BATCH_ROWS
 
     @property
@@ -391,7 +391,7 @@ class Task(Protocol):
         }
 
     def choices(self) -> Sequence[Choice]:
-        """What an input may be made of, where that is a catalogue: the most frequent first."""
+        """Items that an input may be made of, where there is a catalogue: the most frequent first."""
         return ()
 
     def asked(self, values: Iterable[Any], first: int = 1) -> list[Row]:
@@ -407,7 +407,7 @@ class Task(Protocol):
         raise RecipeError(f"{next(iter(changes))}: {self.called} does not search, so it has no such setting")
 
     def notes(self, scored: Mapping[str, Sequence[Any]]) -> list[str]:
-        """What is worth knowing about the examples to score, by split, and what was learnt."""
+        """Remarks on the examples to score, by split, and on what was learnt."""
         return []
 
     def calibrated(self, model: nn.Module, valid: Sequence[Any], device: torch.device) -> Self:
@@ -515,7 +515,7 @@ class Task(Protocol):
         """The axes of all maps of an answer."""
 
     def pictures(self, model: nn.Module, batch: Any) -> list[Picture]:
-        """What else can be shown of a forced batch of one."""
+        """Other maps of a forced batch of one."""
         return []
 
     def remark(self, model: nn.Module, batch: Any, axis: Axis) -> tuple[str, str] | None:
@@ -524,7 +524,7 @@ class Task(Protocol):
 
 
 def typed(task: type[Task], config: TaskSettings) -> str:
-    """How an input of a task is typed on a command line."""
+    """Example of how an input of a task is typed on a command line."""
     fields = config.question
     if len(fields) > 1:
         examples = {role: field.example or f'"your {role}"' for role, field in fields.items()}

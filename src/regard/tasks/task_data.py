@@ -60,60 +60,60 @@ def whole_texts(task: Any, role: str, rows: Sequence[Row]) -> list[list[int]]:
 class TaskData:
     roles: tuple[str, ...]
     texts: tuple[str, ...]
-    """Those that hold text."""
+    """Roles that hold text."""
 
     # init
     pick: Callable[[str, Table], Picked]
     """The column of a role, of those that no other role has."""
     fit: Callable[[Table, Mapping[str, Column | None]], Fit]
-    """How special it is that the columns of these roles are as they are."""
+    """Rating of how special it is that the columns of these roles are as they are."""
     sections: Callable[[Plan], Mapping[str, Sequence[Setting]]]
-    """Of a first recipe: the task and the model."""
+    """Sections of a first recipe: the task and the model."""
     pace: Callable[[Plan], Pace]
 
     # check
     examine: Callable[[Splits, Any], list[Finding]]
-    """Everything that can be said of the rows without a vocabulary."""
+    """Findings in the rows that need no vocabulary."""
     too_long: Callable[[str], tuple[Severity, str]] | None
-    """What becomes of rows of a split that are longer than max_length; None where any length is as good."""
+    """Fate of rows of a split that are longer than max_length; None where any length is as good."""
 
     # what most kinds have alike
     holds: Callable[[str], bool] = _any_file
-    """Whether a file of such a format is for it, where a format alone leaves several tasks."""
+    """True if a file of such a format is for it, where a format alone leaves several tasks."""
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Role → kind of data, of inputs that are no texts where the task alone says so."""
     formats: frozenset[str] = frozenset()
-    """Of files that can be for nothing else."""
+    """Formats of files that can be for nothing else."""
     may_lack: frozenset[str] = frozenset()
     """Roles that have a column only if one is named like them."""
     usable: Callable[[Row], bool] = _any_row
     """True if the vocabulary may be learnt from it."""
     counts: Callable[[Sequence[Row]], dict[str, int]] = _nothing_counted
-    """Of labels in training, the commonest first."""
+    """Counts of labels in training, the commonest first."""
     counted: str = ""
-    """What these are."""
+    """Heading of these counts."""
     tokens: Callable[[Any, str, Sequence[Row]], list[list[int]]] = whole_texts
-    """What a role's texts become."""
+    """Token ids of a role's texts."""
     examine_tokens: Callable[[Any, str, Sequence[Row]], list[Finding]] = _nothing_more
-    """What else can be said of a split's rows, once there is a vocabulary."""
+    """Findings in a split's rows that need the vocabulary."""
     length: Callable[[Sequence[Lengths]], Lengths] = _longest_side
-    """Of each row, from how many tokens each of its texts has: what max_length bounds."""
+    """Length of each row that max_length bounds, from the numbers of tokens of its texts."""
     held_out: str = "every 20th training row is held out"
-    """Without validation data."""
+    """Remark in a recipe without validation data."""
     by_character: Callable[[Guess, Mapping[str, Script]], bool] = _by_tokens
     """True if a first recipe takes every character for a token."""
     read: Callable[[str, str], str] = _all_of_it
-    """What of a role's text a first recipe reads."""
+    """Part of a role's text that a first recipe reads."""
     together: bool = False
     """True if all texts of a row are read as one."""
     amount: Callable[[Sequence[Row]], tuple[int, str]] | None = None
-    """How much rows hold, and what is counted, where that is not the rows."""
+    """Amount that rows hold, and its unit, where the rows themselves are not counted."""
     tested: str = "the score on validation data will be the only one"
-    """Without test data."""
+    """Remark in a recipe without test data."""
 
     @property
     def possible_roles(self) -> frozenset[str]:
-        """Those that a column can be given for."""
+        """Roles that a column can be given for."""
         return frozenset(self.roles)
 
     @property
@@ -122,7 +122,7 @@ class TaskData:
         return len(self.roles) == 1
 
     def suggestions(self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]) -> dict[str, Suggestion]:
-        """What a first recipe says about the inputs that are no texts, beside what their columns decide."""
+        """Settings of the inputs that are no texts for a first recipe, beside what their columns decide."""
         found = {
             role: FIELDS[kind].suggest([row.cells[role] for row in guess.sample])
             for role, kind in guess.kinds.items()
@@ -133,6 +133,6 @@ class TaskData:
         }
 
     def recognise(self, table: Table, given: Given) -> Match | Missing:
-        """What a table is, if it is for this task."""
+        """Recognise a table that is for this task."""
         found = find_roles(table, self.roles, self.texts, self.may_lack, self.pick, given)
         return found if isinstance(found, Missing) else found.match(self.fit(table, found.roles))
