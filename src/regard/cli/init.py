@@ -1,4 +1,5 @@
 import re
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from regard.cli import console
 from regard.cli.arguments import Columns, columns
-from regard.cli.files import free, write
+from regard.cli.files import write
 from regard.errors import DataError, RunError
 from regard.files.row import text_of
 from regard.text.sanitize import printable
@@ -23,7 +24,7 @@ SHOWN = 3
 
 def init(
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="FILES",
             help="A text file, two aligned ones, or .tsv, .csv, .jsonl, .parquet, .conll, .conllu, .semeval, "
@@ -31,7 +32,12 @@ def init(
             "is for.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    train: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="For training, whatever its name; repeatable.")
+    ] = None,
+    valid: Annotated[list[str] | None, typer.Option(metavar="FILE", help="For validation.")] = None,
+    test: Annotated[list[str] | None, typer.Option(metavar="FILE", help="For testing.")] = None,
     task: Annotated[
         str | None,
         typer.Option(
@@ -60,17 +66,18 @@ def init(
     from regard.init.draft import draft, from_scratch, plan
     from regard.training.machine import Machine
 
-    for file in files:
+    given = {"train": train or [], "valid": valid or [], "test": test or []}
+    for file in [*(files or ()), *given["train"], *given["valid"], *given["test"]]:
         if not file.isprintable():
             raise DataError(f"{file!r}: a recipe cannot hold this file name; rename the file")
     if out.exists():
         raise RunError(f"{out}: already exists; choose another name with --out, or delete it")
-    guess = detect(files, task=task, columns=columns(column), encoding=encoding)
+    guess = detect(files or (), task=task, columns=columns(column), encoding=encoding, by_split=given)
     _show(guess)
     planned = plan(guess, Machine.here())
     scratch = from_scratch(planned)
     beginning = None if begin is None else Beginning(scratch, begin)
-    write(out, draft(planned, str(free(f"runs/{_name(guess)}")), beginning))
+    write(out, draft(planned, _run(guess, out), beginning))
     console.OUT.print()
     if beginning is None:
         for folder in nearby(scratch):
@@ -107,6 +114,17 @@ def _widest(widths: list[int], room: int) -> int:
             return max(1, share)
         room -= width
     return max(widths)
+
+
+def _run(guess: "Guess", out: Path) -> str:
+    """A folder for the run that nothing has yet, no other recipe beside this one either."""
+    beside = [
+        path.read_text("utf-8", errors="replace") for path in out.parent.glob("*.toml") if path.is_file()
+    ]
+    names = (f"runs/{_name(guess)}{'' if n == 1 else f'-{n}'}" for n in count(1))
+    return next(
+        name for name in names if not Path(name).exists() and not any(f'"{name}"' in one for one in beside)
+    )
 
 
 def _name(guess: "Guess") -> str:

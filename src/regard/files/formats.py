@@ -12,6 +12,8 @@ from regard.files import captions, conll, semeval, speech, squad
 from regard.files.idx import is_idx
 from regard.files.lines import UNDECODED, Refuse, refuse_at_once
 
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+
 
 def file_format(path: str) -> str:
     """Format by suffix, below `.gz`: `tsv`, `csv`, `dat`, `jsonl`, `parquet`, `conll`, `semeval`, `squad`,
@@ -28,6 +30,7 @@ def file_format(path: str) -> str:
     formats = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
     formats |= {semeval.SUFFIX: "semeval", squad.SUFFIX: "squad"}
     formats |= {".dat": "dat", ".ts": "ts", ".arff": "arff", ".npy": "npy", ".npz": "npz"}
+    formats |= dict.fromkeys(SPREADSHEETS, "spreadsheet")
     return "conll" if suffix in conll.SUFFIXES else formats.get(suffix, "text")
 
 

@@ -726,6 +726,11 @@ READERS: dict[str, Reader] = {
 def reader(file: str) -> Reader:
     """The reader of such a file; DataError if there is none."""
     format_ = file_format(file)
+    if format_ == "spreadsheet":
+        raise DataError(
+            f"{file}: spreadsheets are not read; save the sheet as CSV (in Excel: Save As, CSV UTF-8; in "
+            "LibreOffice: Save As, Text CSV, UTF-8) and give that file"
+        )
     if format_ not in READERS:
         raise DataError(f"{file}: a {format_} cannot be read as data; give files")
     return READERS[format_]

@@ -48,6 +48,10 @@ MOST_BESIDE = 10
 MOST_COLUMNS = 100
 """Looked at, beside those with names that are known: no two columns of thousands are compared."""
 NAME = re.compile("[a-z_][a-z0-9_]{1,29}")
+MOST_SIDES = 3
+"""Plain text files that belong together line by line at most: two texts and a label."""
+UNLIKE = 0.8
+"""Share of the lines of the longest below which a file is not beside it; a little less is a fault in it."""
 ENOUGH = 20
 """Values below a header, to know that they are unlike it."""
 Item = TypeVar("Item")
@@ -59,16 +63,20 @@ def detect(
     task: str | None = None,
     columns: Mapping[str, Column] | None = None,
     encoding: str = "utf-8",
+    by_split: Mapping[str, Sequence[str]] | None = None,
 ) -> Guess:
     """Groups `files` into splits and finds their task and columns; whatever is given is not guessed.
+
+    `by_split` are files of which the split is given.
 
     Raises DataError, with the way to say it explicitly, where it cannot be known.
     """
     titles = _titles(files, task, encoding)
-    by_split, reasons = splits([file for file in files if titles is None or file != titles.file])
+    kept = [file for file in files if titles is None or file != titles.file]
+    grouped, reasons = splits(kept, by_split)
     if titles is not None:
         reasons.append(titles.reason)
-    train, given = by_split["train"], dict(columns or {})
+    train, given = grouped["train"], dict(columns or {})
     kind, match = _recognised(train, task, given, encoding)
     settings = kind.settings.model_validate(
         {
@@ -83,7 +91,7 @@ def detect(
     def rows_in(files: tuple[str, ...]) -> Iterator[Row]:
         return sample_rows(kind, settings, files, match.roles, encoding)
 
-    for others in (by_split["valid"], by_split["test"]):
+    for others in (grouped["valid"], grouped["test"]):
         if others:
             next(rows_in(others))
     rows, n_rows = thinned(rows_in(train))
@@ -94,8 +102,8 @@ def detect(
     guess = Guess(
         task=kind.kind,
         train=train,
-        valid=by_split["valid"] or None,
-        test=by_split["test"] or None,
+        valid=grouped["valid"] or None,
+        test=grouped["test"] or None,
         columns=dict(match.roles),
         n_rows=n_held,
         sample=tuple(rows),
@@ -167,6 +175,8 @@ def _recognised(
 ) -> tuple[type[Task], Match]:
     """The task that the files are for, and the roles of their columns."""
     tasks = _possible(files[0], asked, given)
+    if asked is None and not given and _are_unlike(files, encoding):
+        tasks = [kind for kind in tasks if kind.data.is_one_text][:1]
     if reader(files[0]).records is None:
         kind = next((one for one in tasks if one.data.holds(files[0])), tasks[0])
         return kind, Match({role: given.get(role) for role in kind.data.roles}, 1.0, fields=kind.data.kinds)
@@ -189,6 +199,15 @@ def _recognised(
     if file_format(files[0]) == "text" and [*match.roles.values()] == [*range(1, len(match.roles) + 1)]:
         match = replace(match, roles=dict.fromkeys(match.roles))  # as they are read anyway
     return best, match
+
+
+def _are_unlike(files: tuple[str, ...], encoding: str) -> bool:
+    """True if these are plain text files that cannot belong together line by line: their lengths differ."""
+    if len(files) < 2 or any(file_format(file) != "text" for file in files):
+        return False
+    reading = Reading({}, encoding=encoding)
+    counts = [sum(1 for path in expand(file) for _ in reading.lines(path)) for file in files]
+    return len(files) > MOST_SIDES or min(counts) < UNLIKE * max(counts)
 
 
 def _possible(file: str, asked: str | None, given: Given) -> list[type[Task]]:

@@ -1,23 +1,37 @@
 """Which files are for training, for validation and for testing: words in their names say it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from regard.errors import DataError
 from regard.files.folder import SPLITS, splits_of
+from regard.files.folder import files as files_below
 from regard.files.formats import file_format
 from regard.files.lines import expand, resolve
+from regard.files.read import reader
 
+MOST_TEXTS = 1_000
+"""Files of a folder that are listed in a recipe."""
+TEXT = re.compile(r"[^/]+\.(txt|text|md)(\.gz)?", re.IGNORECASE)
 PURPOSE = {"train": "training", "valid": "validation", "test": "testing"}
 
 
-def splits(paths: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Files by split, with the reasons; without any word of a split all of them are for training."""
-    if not paths:
+def splits(
+    paths: Sequence[str], given: Mapping[str, Sequence[str]] | None = None
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Files by split, with the reasons; without any word of a split all of them are for training.
+
+    `given` are those of which the user says the split.
+    """
+    said = {file: split for split, named in (given or {}).items() for path in named for file in _inside(path)}
+    if not paths and not said:
         raise DataError("no files are given; try: regard init train.tsv, or regard init train.en train.de")
-    files = [file for path in paths for file in _inside(path)]
+    files = [*dict.fromkeys([*(file for path in paths for file in _inside(path)), *said])]
     for file in files:
+        if file_format(file) == "spreadsheet":
+            reader(file)
         for one in expand(file):
             if file_format(one) != "folder":
                 resolve(one)
@@ -26,18 +40,26 @@ def splits(paths: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]
     groups: dict[str, list[str]] = {split: [] for split in SPLITS}
     unnamed: list[str] = []
     for file in files:
-        split = _split(file)
+        split = said.get(file) or _split(file)
         (groups[split] if split else unnamed).append(file)
     if not groups["train"]:
         groups["train"], unnamed = unnamed, []
+    filled = [split for split, group in groups.items() if group]
+    is_lone = filled != ["train"] and len(filled) == 1 and not said
+    if is_lone:
+        groups["train"], groups[filled[0]] = groups[filled[0]], []
     if unnamed:
         raise DataError(f"{unnamed[0]}: train, valid or test? Put one of these words into the file's name")
     if not groups["train"]:
         raise DataError(f"no training file among {', '.join(files)}; name one like train.tsv")
     reasons = [
-        f"{', '.join(group)}: for {PURPOSE[split]}, by name." for split, group in groups.items() if group
+        f"{', '.join(group)}: for {PURPOSE[split]}, {'as given' if group[0] in said else 'by name'}."
+        for split, group in groups.items()
+        if group
     ]
-    if not any(SPLITS["train"] & set(_words(file)) for file in files):
+    if is_lone:
+        reasons[0] = f"{', '.join(groups['train'])}: for training, as there are no other files."
+    elif not said and not any(SPLITS["train"] & set(_words(file)) for file in files):
         reasons[0] = f"{', '.join(groups['train'])}: for training, as no name says anything else."
     if file_format(files[0]) == "text":
         groups = {split: _like_training(groups["train"], group) for split, group in groups.items()}
@@ -45,10 +67,13 @@ def splits(paths: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], list[str]]
 
 
 def _inside(path: str) -> list[str]:
-    """A file, or a folder: as one, or as a folder for each split."""
+    """A file, or a folder: as one, as a folder for each split, or as the text files that are all it holds."""
     if not Path(path).is_dir():
         return [path]
     whole = f"{path.rstrip('/')}/"
+    names = list(islice(files_below(Path(path)), MOST_TEXTS + 1))
+    if names and len(names) <= MOST_TEXTS and all(TEXT.fullmatch(name) for name in names):
+        return [f"{whole}{name}" for name in names]
     return [f"{whole}{name}/" for name in splits_of(Path(path)).values()] or [whole]
 
 
