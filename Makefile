@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install install-browser demo test check check-js docs wheel format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve same-as same-speed soak clean
+.PHONY: install install-browser experiments demo test check check-js docs wheel format bench-speed bench-bottleneck bench-growth bench-quality bench-decode bench-serve same-as same-speed soak clean
 
 install: $(VENV)/.installed
 
@@ -67,6 +67,11 @@ bench-speed: install
 bench-bottleneck: install
 	test -e multi30k || ln -s $(DATA) multi30k
 	$(BIN)/python bench/bottleneck.py
+
+# Every claim of the texts as an experiment, into docs/experiments; some ten minutes on two quiet cores.
+EXPERIMENTS := parallelism price scale positions depth static
+experiments: install
+	for name in $(EXPERIMENTS); do OMP_NUM_THREADS=1 $(BIN)/regard experiment $$name --out docs/experiments || exit 1; done
 
 bench-growth: install
 	$(BIN)/python bench/growth.py --data $(DATA) --append bench/RESULTS.md

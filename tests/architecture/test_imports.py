@@ -67,10 +67,11 @@ MAY_IMPORT = {
     "check": "fields recipe runs interop models.encoders tasks training files text data errors",
     "init": "fields tasks models recipe interop.pretrained runs.store training.machine files config errors",
     "regard": "api recipe",
+    "experiments": "api models training layers attention linear durable",
     # what users touch
     "serve": "regard api decode tasks files explain text config errors __version__",
-    "cli": "regard api runs baselines check init interop serve recipe tasks metrics.resample fields files"
-    " text data durable errors __version__ training explain attention.position",
+    "cli": "regard experiments api runs baselines check init interop serve recipe tasks metrics.resample"
+    " fields files text data durable errors __version__ training explain attention.position",
     "__main__": "cli",
 }
 ONLY_TORCH = {"linear", "attention"}

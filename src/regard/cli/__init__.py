@@ -25,6 +25,7 @@ from regard.cli.demo import demo
 from regard.cli.doctor import doctor
 from regard.cli.embed import embed
 from regard.cli.evaluate import evaluate
+from regard.cli.experiment import experiment
 from regard.cli.explain import explain
 from regard.cli.export import export
 from regard.cli.import_ import import_
@@ -79,6 +80,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "eval": evaluate,
     "predict": predict,
     "explain": explain,
+    "experiment": experiment,
     "beams": beams,
     "embed": embed,
     "relate": relate,

@@ -98,9 +98,7 @@ class LinearReach(_Settings):
     feature: FeatureMap = Field(
         "elu", description="of queries and keys: elu (the paper's) or softmax (sharper weights)"
     )
-    size: int = Field(
-        128, ge=1, description="positions that are computed at once where only the past is seen"
-    )
+    size: int = Field(64, ge=1, description="positions that are computed at once where only the past is seen")
 
     def build(self, *, causal: bool) -> Reach:
         return Linear(self.feature, self.size)

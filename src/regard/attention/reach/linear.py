@@ -24,14 +24,14 @@ SMALLEST = 1e-20
 def features(x: Tensor, kind: FeatureMap) -> Tensor:
     """φ(x), positive: elu(x) + 1, or the softmax over the channels of x and −x, which is sharper."""
     if kind == "elu":
-        return F.elu(x) + 1
+        return F.elu(x).add_(1)
     return torch.softmax(torch.cat([x, -x], -1), -1)
 
 
 @dataclass(frozen=True)
 class Linear:
     feature: FeatureMap = "elu"
-    size: int = 128
+    size: int = 64
     """Positions of a chunk."""
     cuts_gradients = False
 
@@ -50,16 +50,17 @@ class Linear:
         real_BT = call.mask.keys(n, q_BHQE.device)
         if real_BT is not None:
             k_BGKF = k_BGKF * real_BT[:, None, :, None]
-        sums = _summed(k_BGKF, v_BGKW)
         if call.tap is not None or not call.mask.is_plain:
-            out = _explicit(q_BHQF, k_BGKF, v_BGKW, call)
+            out, sums = _explicit(q_BHQF, k_BGKF, v_BGKW, call), _summed(k_BGKF, v_BGKW)
         elif not call.mask.is_causal:
+            sums = _summed(k_BGKF, v_BGKW)
             out = _from_sums(q_BHQF, sums)
         else:
             group = n_heads // k_BGKF.shape[1]
-            out = _in_chunks(
-                q_BHQF, k_BGKF.repeat_interleave(group, 1), v_BGKW.repeat_interleave(group, 1), self.size
-            )
+            if group > 1:
+                k_BGKF, v_BGKW = k_BGKF.repeat_interleave(group, 1), v_BGKW.repeat_interleave(group, 1)
+            out, sums = _in_chunks(q_BHQF, k_BGKF, v_BGKW, self.size)
+            sums = Sums(sums.values_BGEW[:, ::group], sums.keys_BGE[:, ::group])
         return out.to(q_BHQE.dtype), sums
 
     def lasts(self, query: Tensor, key: Tensor) -> Tensor:
@@ -86,16 +87,28 @@ def _from_sums(q_BHQF: Tensor, sums: Sums) -> Tensor:
     return torch.unflatten(out, 2, (group, -1)).flatten(1, 2)
 
 
-def _in_chunks(q_BHTF: Tensor, k_BHTF: Tensor, v_BHTW: Tensor, size: int) -> Tensor:
-    """out_BHTW, every position from itself and those before it. A column of ones sums the weights."""
-    n = q_BHTF.shape[2]
-    v_BHTW = F.pad(v_BHTW, (0, 1), value=1.0)
-    q, k, v = (
-        torch.unflatten(F.pad(x, (0, 0, 0, -n % size)), 2, (-1, size)) for x in (q_BHTF, k_BHTF, v_BHTW)
+def _in_chunks(q_BHTF: Tensor, k_BHTF: Tensor, v_BHTW: Tensor, size: int) -> tuple[Tensor, Sums]:
+    """out_BHTW, every position from itself and those before it, and the sums over all."""
+    n_batch, n_heads, n = q_BHTF.shape[:3]
+    size = min(size, n)
+    filled = (F.pad(x, (0, 0, 0, -n % size)) if n % size else x for x in (q_BHTF, k_BHTF, v_BHTW))
+    q, k, v = (torch.unflatten(x.flatten(0, 1), 1, (-1, size)) for x in filled)
+    values, keys = k.transpose(-1, -2) @ v, k.sum(2)
+    total_RFW, total_RF = torch.zeros_like(values[:, 0]), torch.zeros_like(keys[:, 0])
+    before, before_keys = [], []
+    for values_RFW, keys_RF in zip(values.unbind(1), keys.unbind(1), strict=True):
+        before.append(total_RFW)
+        before_keys.append(total_RF)
+        total_RFW, total_RF = total_RFW + values_RFW, total_RF + keys_RF
+    own_RNCC = (q @ k.transpose(-1, -2)).tril()
+    past_RNCW = q @ torch.stack(before, 1)
+    out = torch.baddbmm(past_RNCW.flatten(0, 1), own_RNCC.flatten(0, 1), v.flatten(0, 1)).view(
+        past_RNCW.shape
     )
-    before_BHNFW = F.pad((k.transpose(-1, -2) @ v)[:, :, :-1].cumsum(2), (0, 0, 0, 0, 1, 0))
-    summed = (q @ before_BHNFW + (q @ k.transpose(-1, -2)).tril() @ v).flatten(2, 3)[:, :, :n]
-    return summed[..., :-1] / summed[..., -1:].clamp(min=SMALLEST)
+    shares_RNC1 = q @ torch.stack(before_keys, 1)[..., None] + own_RNCC.sum(-1, keepdim=True)
+    out_RTW = (out / shares_RNC1.clamp(min=SMALLEST)).flatten(1, 2)[:, :n]
+    sums = Sums(*(torch.unflatten(total, 0, (n_batch, n_heads)) for total in (total_RFW, total_RF)))
+    return torch.unflatten(out_RTW, 0, (n_batch, n_heads)), sums
 
 
 def _explicit(q_BHQF: Tensor, k_BGKF: Tensor, v_BGKW: Tensor, call: Call) -> Tensor:
