@@ -19,22 +19,22 @@ def baseline(recipe: RecipeFile, overrides: Overrides = None, json: AsJson = Fal
 
     described = Recipe.read(recipe, overrides or ())
     with console.ERR.status("reading the data …") as status:
-        found = of_recipe(described, Path(), lambda name: status.update(f"measuring {name} …")).alone
+        standing = of_recipe(described, Path(), lambda name: status.update(f"measuring {name} …")).alone
     if json:
-        console.write_json(found.model_dump(mode="json"))
+        console.write_json(standing.model_dump(mode="json"))
     else:
-        show(found)
+        show(standing)
 
 
-def show(found: "Standing") -> None:
+def show(standing: "Standing") -> None:
     """Print what baselines scored, and how a model stands beside the best."""
-    if found.scores:
-        of = f" of {found.of:,}" if found.of > found.learnt_from else ""
+    if standing.scores:
+        of = f" of {standing.of:,}" if standing.of > standing.learnt_from else ""
         console.line(
-            f"baselines on {found.split}, learnt from {found.learnt_from:,}{of} training rows:", "dim"
+            f"baselines on {standing.split}, learnt from {standing.learnt_from:,}{of} training rows:", "dim"
         )
-        console.scores(found.scores, found.intervals)
-    for note in found.notes:
+        console.scores(standing.scores, standing.intervals)
+    for note in standing.notes:
         console.line(note, "dim")
-    if found.verdict:
-        console.line(found.verdict, "" if found.is_beaten else "bold yellow")
+    if standing.verdict:
+        console.line(standing.verdict, "" if standing.is_beaten else "bold yellow")

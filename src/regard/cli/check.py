@@ -94,12 +94,15 @@ def _print_finding(finding: "Finding") -> None:
         console.OUT.print(where, soft_wrap=True)
 
 
-def _estimates(found: "Estimate") -> Iterator[tuple[str, str]]:
-    yield "parameters", f"{found.parameters:,}"
-    yield "memory", f"{console.size(found.memory)} at most, measured with the largest batch on {found.device}"
-    epoch = f"{console.span(found.seconds_per_epoch)} an epoch of {found.steps_per_epoch:,} steps"
-    whole = f", at most {console.span(found.total_seconds)}" if found.total_seconds else ""
-    yield "time", f"{epoch}{whole}; without validation, measured over {found.measured_steps} steps"
+def _estimates(estimate: "Estimate") -> Iterator[tuple[str, str]]:
+    yield "parameters", f"{estimate.parameters:,}"
+    yield (
+        "memory",
+        f"{console.size(estimate.memory)} at most, measured with the largest batch on {estimate.device}",
+    )
+    epoch = f"{console.span(estimate.seconds_per_epoch)} an epoch of {estimate.steps_per_epoch:,} steps"
+    whole = f", at most {console.span(estimate.total_seconds)}" if estimate.total_seconds else ""
+    yield "time", f"{epoch}{whole}; without validation, measured over {estimate.measured_steps} steps"
 
 
 def _conclude(report: "Report", recipe: str) -> None:

@@ -26,42 +26,45 @@ def refuse_strangers(models: "dict[str, Trained]") -> None:
         )
 
 
-def compare(files: list[str], found: "dict[str, Evaluation]", *, as_json: bool) -> None:
-    one, other = found.values()
+def compare(files: list[str], evaluations: "dict[str, Evaluation]", *, as_json: bool) -> None:
+    one, other = evaluations.values()
     differences = one.against(other)
     if as_json:
         apart = {
             name: {"difference": of.value, "interval": of.interval, "p": of.p}
             for name, of in differences.items()
         }
-        runs = {name: told(own) for name, own in found.items()}
+        runs = {name: as_json_of(evaluation) for name, evaluation in evaluations.items()}
         console.write_json({"files": files, "runs": runs, "differences": apart})
         return
     console.line(f"{', '.join(files)}: {one.n_examples:,} rows")
-    console.table(_table(found, differences))
+    console.table(_table(evaluations, differences))
     console.line(SURE, "dim")
     console.line(CHANCE, "dim")
 
 
-def told(found: "Evaluation") -> dict[str, Any]:
-    """Differences as JSON."""
+def as_json_of(evaluation: "Evaluation") -> dict[str, Any]:
+    """Scores of a model as JSON."""
     scored = {
-        "rows": found.n_examples,
-        "scores": found.metrics,
-        "intervals": found.intervals,
-        "signatures": found.signatures,
+        "rows": evaluation.n_examples,
+        "scores": evaluation.metrics,
+        "intervals": evaluation.intervals,
+        "signatures": evaluation.signatures,
     }
-    return scored | ({"by_kind": found.by_kind} if found.by_kind else {})
+    return scored | ({"by_kind": evaluation.by_kind} if evaluation.by_kind else {})
 
 
-def _table(found: "dict[str, Evaluation]", differences: "dict[str, Difference]") -> Table:
+def _table(evaluations: "dict[str, Evaluation]", differences: "dict[str, Difference]") -> Table:
     """A row for each metric: `accuracy  81.20 [79.40, 83.00]  80.10 […]  +1.10 [-0.60, +2.80]  0.2134`."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("")
-    for name in (*found, "difference", "p"):
+    for name in (*evaluations, "difference", "p"):
         table.add_column(Text(printable(name)), justify="right")
     for metric, apart in differences.items():
-        scores = [console.score(metric, own.metrics[metric], own.intervals[metric]) for own in found.values()]
+        scores = [
+            console.score(metric, evaluation.metrics[metric], evaluation.intervals[metric])
+            for evaluation in evaluations.values()
+        ]
         table.add_row(
             metric, *scores, console.score(metric, apart.value, apart.interval, "+"), f"{apart.p:.4f}"
         )

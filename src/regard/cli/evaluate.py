@@ -9,7 +9,7 @@ from rich.text import Text
 from regard.cli import console
 from regard.cli.arguments import AsJson, Columns, Others, Run, columns, files_and_settings
 from regard.cli.baseline import show
-from regard.cli.compare import SURE, compare, refuse_strangers, told
+from regard.cli.compare import SURE, as_json_of, compare, refuse_strangers
 from regard.errors import DataError, RunError
 from regard.text.sanitize import printable
 
@@ -64,7 +64,7 @@ def evaluate(
     baselines = _baselines(run, trained, scored, files, as_trained=as_trained) if with_baselines else None
     if json:
         beside = {"baselines": baselines.model_dump(mode="json")} if baselines else {}
-        console.write_json({"files": files} | told(scored) | beside)
+        console.write_json({"files": files} | as_json_of(scored) | beside)
     else:
         _show(files, scored)
         if baselines:
@@ -96,16 +96,16 @@ def _baselines(
     return found.beside(scored.tally, recipe)
 
 
-def _rival_and_files(run: Path, given: list[str]) -> tuple[Path | None, list[str]]:
+def _rival_and_files(run: Path, arguments: list[str]) -> tuple[Path | None, list[str]]:
     """Which of the names is another run; the others are data, perhaps folders of files."""
     from regard.files.lines import expand
 
-    runs = [Path(name) for name in given if _is_rival(name)]
+    runs = [Path(name) for name in arguments if _is_rival(name)]
     if len(runs) > 1:
         raise RunError(f"{runs[1]}: two runs are compared at a time; leave out all others")
     if run in runs:
         raise RunError(f"{run}: a run is compared with another, not with itself")
-    files = [name for name in given if not _is_rival(name)]
+    files = [name for name in arguments if not _is_rival(name)]
     for name in files:
         if not Path(name).suffix and not any(Path(file).exists() for file in expand(name)):
             raise RunError(f"{name}: no such run or file")
@@ -119,16 +119,16 @@ def _is_rival(name: str) -> bool:
     return folder.is_dir() and (held or not name.endswith("/"))
 
 
-def _show(files: list[str], found: "Evaluation") -> None:
-    console.line(f"{', '.join(files)}: {found.n_examples:,} rows")
-    console.scores({"": found.metrics}, {"": found.intervals})
-    if found.intervals:
+def _show(files: list[str], evaluation: "Evaluation") -> None:
+    console.line(f"{', '.join(files)}: {evaluation.n_examples:,} rows")
+    console.scores({"": evaluation.metrics}, {"": evaluation.intervals})
+    if evaluation.intervals:
         console.line(SURE, "dim")
-    for signature, names in groupby(found.signatures, found.signatures.__getitem__):
+    for signature, names in groupby(evaluation.signatures, evaluation.signatures.__getitem__):
         console.line(f"{', '.join(names)}: {signature}", "dim")
-    if found.by_kind:
+    if evaluation.by_kind:
         console.OUT.print()
-        console.table(_kinds(found.by_kind))
+        console.table(_kinds(evaluation.by_kind))
 
 
 def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:

@@ -10,18 +10,18 @@ def info(run: Run, json: AsJson = False) -> None:
     from regard.baselines.standing import Standing
     from regard.runs.describe import describe
 
-    found = describe(run)
+    facts = describe(run)
     if json:
-        console.write_json(found)
+        console.write_json(facts)
         return
-    console.line(f"{found['folder']}: {found['task']}", "bold")
-    console.facts(_facts(found))
-    if found["finished"]:
+    console.line(f"{facts['folder']}: {facts['task']}", "bold")
+    console.facts(_facts(facts))
+    if facts["finished"]:
         console.OUT.print()
-        console.scores(found["training"]["scores"], found["training"].get("intervals"))
-        show(Standing.model_validate(found["training"].get("baselines", {})))
+        console.scores(facts["training"]["scores"], facts["training"].get("intervals"))
+        show(Standing.model_validate(facts["training"].get("baselines", {})))
     console.OUT.print()
-    console.facts((console.size(n_bytes).rjust(7), name) for name, n_bytes in _summed(found["files"]).items())
+    console.facts((console.size(n_bytes).rjust(7), name) for name, n_bytes in _summed(facts["files"]).items())
 
 
 def _summed(files: dict[str, int]) -> dict[str, int]:
@@ -29,43 +29,43 @@ def _summed(files: dict[str, int]) -> dict[str, int]:
     summed: dict[str, int] = {}
     for name, n_bytes in files.items():
         folder, inside, _ = name.partition("/")
-        shown = f"{folder}/" if inside and folder in ("checkpoints", "task") else name
-        summed[shown] = summed.get(shown, 0) + n_bytes
+        name_shown = f"{folder}/" if inside and folder in ("checkpoints", "task") else name
+        summed[name_shown] = summed.get(name_shown, 0) + n_bytes
     return summed
 
 
-def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
-    vocabulary = ", ".join(f"{role} {size:,}" for role, size in found["vocabulary"].items())
-    told = [
-        ("model", found["model"]),
-        ("parameters", f"{found['parameters']:,}"),
+def _facts(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    vocabulary = ", ".join(f"{role} {size:,}" for role, size in facts["vocabulary"].items())
+    lines = [
+        ("model", facts["model"]),
+        ("parameters", f"{facts['parameters']:,}"),
         ("vocabulary", vocabulary),
     ]
-    if found["labels"]:
-        told.append(("labels", _listed(found["labels"])))
-    if found["data"]:
-        told += [
-            (split, ", ".join(found["data"][split]))
+    if facts["labels"]:
+        lines.append(("labels", _listed(facts["labels"])))
+    if facts["data"]:
+        lines += [
+            (split, ", ".join(facts["data"][split]))
             for split in ("train", "valid", "test")
-            if found["data"][split]
+            if facts["data"][split]
         ]
-    return [*told, ("training", _training(found))]
+    return [*lines, ("training", _training(facts))]
 
 
-def _training(found: dict[str, Any]) -> str:
-    training = found["training"]
-    if found["finished"]:
+def _training(facts: dict[str, Any]) -> str:
+    training = facts["training"]
+    if facts["finished"]:
         return (
             f"finished at step {training['step']:,} after {training['minutes']:.1f} minutes "
             f"({training['stopped_by']}); kept the {training['weights']}"
         )
-    if found["data"] is None:
+    if facts["data"] is None:
         return "elsewhere, before it was imported"
     best = training["best"]
     so_far = (
         f"best {best['metric']} {best['score']:.2f} at step {best['step']:,}" if best else "not validated yet"
     )
-    go_on = f"go on with: regard train {found['folder']}/recipe.json"
+    go_on = f"go on with: regard train {facts['folder']}/recipe.json"
     return (
         f"not finished: step {training['step']:,} after {training['minutes']:.1f} minutes, {so_far}; {go_on}"
     )

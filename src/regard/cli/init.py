@@ -91,10 +91,11 @@ def _show(guess: "Guess") -> None:
     for reason in guess.reasons:
         console.hanging(Text("· ", "dim"), reason)
     console.OUT.print()
-    shown = guess.sample[:SHOWN]
-    roles = [role for role in guess.columns if any(role in row.cells for row in shown)]
+    rows_shown = guess.sample[:SHOWN]
+    roles = [role for role in guess.columns if any(role in row.cells for row in rows_shown)]
     rows = [
-        [printable(text_of(row.cells.get(role, "")).replace("\n", " / ")) for role in roles] for row in shown
+        [printable(text_of(row.cells.get(role, "")).replace("\n", " / ")) for role in roles]
+        for row in rows_shown
     ]
     widths = [max(map(cell_len, column)) for column in zip(roles, *rows, strict=True)]
     most = _widest(widths, console.OUT.width - GAP * (len(widths) - 1))

@@ -50,14 +50,14 @@ def spread(arguments: Sequence[str], fields: "Mapping[str, Field]") -> list[str]
     suffixes: frozenset[str] = getattr(field, "suffixes", frozenset())
     if others or not suffixes:
         return list(arguments)
-    found: list[str] = []
+    paths: list[str] = []
     for argument in arguments:
         folder = Path(argument)
         if folder.is_dir():
-            found += [str(folder / path) for path, _ in unclassified(folder, f"{argument}/", suffixes)]
+            paths += [str(folder / path) for path, _ in unclassified(folder, f"{argument}/", suffixes)]
         else:
-            found.append(argument)
-    return found
+            paths.append(argument)
+    return paths
 
 
 def write_forms(

@@ -70,11 +70,11 @@ def joined(
     """The record of each row with the cells of its answer."""
     from regard.files.records import records
 
-    known = records(file, columns, encoding)
-    line, record = next(known, (-1, {}))
+    whole = records(file, columns, encoding)
+    line, record = next(whole, (-1, {}))
     for row, answer in answered:
         while 0 <= line < row.line:
-            line, record = next(known, (-1, {}))
+            line, record = next(whole, (-1, {}))
         own: Cells = record if line == row.line else row.cells
         cells = answer_cells(answer, top)
         yield {**own, **{f"predicted_{name}" if name in own else name: cell for name, cell in cells.items()}}

@@ -48,10 +48,10 @@ def _roles(columns: Columns) -> tuple[Column, Column, Column] | None:
     return None
 
 
-def _answers(contexts: Sequence[str], said: Sequence[str]) -> bool:
-    if not all(answer in context for context, answer in zip(contexts, said, strict=True)):
+def _answers(contexts: Sequence[str], answers_there: Sequence[str]) -> bool:
+    if not all(answer in context for context, answer in zip(contexts, answers_there, strict=True)):
         return False
-    pairs = [(context, answer) for context, answer in zip(contexts, said, strict=True) if answer]
+    pairs = [(context, answer) for context, answer in zip(contexts, answers_there, strict=True) if answer]
     if not pairs:
         return False
     in_words = fmean(any(map(str.isalpha, answer)) for _, answer in pairs) > 0.5

@@ -39,13 +39,13 @@ class LabelledData(TaskData):
         kind = _kind_of_input(table, given)
         if kind is None:
             return super().recognise(table, given)
-        found = find_roles(
+        match = find_roles(
             table, (kind, "label"), (), self.may_lack, partial(_pick_of, kind, self.pick), given
         )
-        if isinstance(found, Missing):
-            return found
-        score, why = self.fit(table, found.roles)
-        return found.match(
+        if isinstance(match, Missing):
+            return match
+        score, why = self.fit(table, match.roles)
+        return match.match(
             (score, why.replace("texts", kind if kind.endswith("s") else f"{kind}s", 1)), {kind: kind}
         )
 
@@ -124,11 +124,11 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 
 def examine(splits: Splits, *inputs: str, texts: Sequence[str] | None = None) -> list[Finding]:
     train = splits["train"]
-    known = counts(train)
+    counted = counts(train)
     return [
         *unlabelled(splits),
-        *unseen(splits, known),
-        *_balance(known),
+        *unseen(splits, counted),
+        *_balance(counted),
         *empty(splits, inputs),
         *absurdly_long(splits, inputs if texts is None else texts),
         *_contradicting(train, inputs),
@@ -154,11 +154,11 @@ def _balance(counted: Mapping[str, int]) -> list[Finding]:
 
 
 def _contradicting(train: Sequence[Row], inputs: Sequence[str]) -> list[Finding]:
-    known: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    said = [(row, tuple(content_of(row.cells[role]) for role in inputs)) for row in train]
-    for row, content in said:
-        known[content].add(row.cells["label"])
-    torn = [row for row, content in said if any(content) and len(known[content]) > 1]
+    labels_of: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    contents = [(row, tuple(content_of(row.cells[role]) for role in inputs)) for row in train]
+    for row, content in contents:
+        labels_of[content].add(row.cells["label"])
+    torn = [row for row, content in contents if any(content) and len(labels_of[content]) > 1]
     whose = (
         f"whose {' and '.join(inputs)} also {'occur' if len(inputs) > 1 else 'occurs'} under another label"
     )

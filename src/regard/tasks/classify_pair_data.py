@@ -26,10 +26,10 @@ ALIKE = 2
 def _pick(role: str, rest: Table) -> Picked:
     if role == "label":
         return only_label(rest)
-    found = texts(rest.texts)
-    if role == "second" and len(found) == 2:
-        return found[1], "it is the later of two columns of text"
-    return (found[0], "it holds the other text") if len(found) == 1 else (None, "")
+    columns = texts(rest.texts)
+    if role == "second" and len(columns) == 2:
+        return columns[1], "it is the later of two columns of text"
+    return (columns[0], "it holds the other text") if len(columns) == 1 else (None, "")
 
 
 def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:

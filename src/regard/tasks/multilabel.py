@@ -144,11 +144,11 @@ class Multilabel(Classify):
         self, model: nn.Module, examples: Sequence[Example], device: torch.device
     ) -> list[dict[str, str]]:
         """Labels of a list are shown as those of a text are."""
-        shown = super().samples(model, examples, device)
+        examples_shown = super().samples(model, examples, device)
         cells = [example.row.cells["label"] for example in examples]
         return [
             sample | {"expected": self.config.separator.join(cell)} if isinstance(cell, list) else sample
-            for sample, cell in zip(shown, cells, strict=True)
+            for sample, cell in zip(examples_shown, cells, strict=True)
         ]
 
     def target(self, row: Row) -> dict[str, Any]:

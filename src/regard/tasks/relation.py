@@ -70,8 +70,10 @@ class RelationTally(Columns):
         return unweighted(self)
 
     def signatures(self) -> dict[str, str]:
-        told = f"mean F1 of relations without {self.none}, right in kind and direction (SemEval-2010 task 8)"
-        return {"macro_f1": told}
+        signature = (
+            f"mean F1 of relations without {self.none}, right in kind and direction (SemEval-2010 task 8)"
+        )
+        return {"macro_f1": signature}
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         return self._relations.by_relation()

@@ -124,12 +124,12 @@ def _is_usable(row: Row) -> bool:
 
 
 def _examine(splits: Splits, config: Any) -> list[Finding]:
-    known = counts(splits["train"])
+    counted = counts(splits["train"])
     return [
         *_badly_marked(splits),
         *unlabelled(splits, "relation"),
-        *unseen(splits, known, "relation"),
-        *_variety(known, config.no_relation),
+        *unseen(splits, counted, "relation"),
+        *_variety(counted, config.no_relation),
         *empty(splits, ["text"]),
         *duplicated(splits["train"]),
         *shared(splits, "text"),
@@ -137,24 +137,24 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 
 
 def _badly_marked(splits: Splits) -> list[Finding]:
-    found = []
+    findings = []
     for split, rows in splits.items():
         faults = [Place(row.where, why) for row in rows if row.cells["text"] and (why := _fault(row))]
         if faults:
             n = f"{len(faults):,} row{'s' * (len(faults) > 1)}"
-            told = f"{split}: {n} without two entities, marked once each as <e1>…</e1> and <e2>…</e2>"
-            found.append(Finding("error", "bad-marks", told, len(faults), tuple(faults[:SHOWN])))
-    return found
+            message = f"{split}: {n} without two entities, marked once each as <e1>…</e1> and <e2>…</e2>"
+            findings.append(Finding("error", "bad-marks", message, len(faults), tuple(faults[:SHOWN])))
+    return findings
 
 
 def _variety(counted: Mapping[str, int], none: str) -> list[Finding]:
     if len(counted) < 2:
         return [Finding("error", "one-label", "train: a relater needs at least two different relations")]
     if none not in counted:
-        told = (
+        message = (
             f"train: no relation is called {quoted(none)} (task.no_relation), so that all count for the score"
         )
-        return [Finding("note", "no-relation", told)]
+        return [Finding("note", "no-relation", message)]
     return rare(counted, "relation")
 
 

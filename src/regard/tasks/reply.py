@@ -56,8 +56,8 @@ class ReplyTally(Columns):
     def weighed(self, weights_RN: Floats) -> Scores:
         nats_R, tokens_R = (weights_RN @ np.array([self.nats, self.tokens]).T).T
         cost = perplexity(nats_R, tokens_R, tokens_R)
-        shown = {name: cost[name] for name in BY_TOKEN}
-        return shown | {"bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64))}
+        costs = {name: cost[name] for name in BY_TOKEN}
+        return costs | {"bleu": scored(bleu(self.tokenize), weights_RN @ np.array(self.bleu, np.float64))}
 
     def metrics(self) -> dict[str, float]:
         """Variety has no interval: what is drawn twice was not answered twice."""

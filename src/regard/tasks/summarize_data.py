@@ -22,19 +22,19 @@ LONGEST = 512
 
 
 def _pick(role: str, rest: Table) -> Picked:
-    found = sorted(texts(rest.texts), key=lambda column: fmean(map(len, rest.texts[column])))
-    if not found:
+    findings = sorted(texts(rest.texts), key=lambda column: fmean(map(len, rest.texts[column])))
+    if not findings:
         return None, ""
     if role == "summary":
-        return found[0], "it holds the shorter texts"
-    return found[-1], "it holds the longer texts"
+        return findings[0], "it holds the shorter texts"
+    return findings[-1], "it holds the longer texts"
 
 
 def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
     """Two texts of one script; the shorter the one, the less likely it is a translation."""
-    found = texts(table.texts)
+    findings = texts(table.texts)
     document, summary = (table.texts.get(roles[role] or 0, ()) for role in ("document", "summary"))
-    if len(found) != 2 or set(found) != set(roles.values()) or script(document) != script(summary):
+    if len(findings) != 2 or set(findings) != set(roles.values()) or script(document) != script(summary):
         return 0.0, ""
     times = fmean(map(len, document)) / max(1, fmean(map(len, summary)))
     score = 0.4 + 0.2 * max(-1, min(1, log2(max(times, 0.1) / SHORTER)))
@@ -66,12 +66,12 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 
 
 def _longer(splits: Splits) -> list[Finding]:
-    found = []
+    findings = []
     for split, rows in splits.items():
         odd = [row for row in rows if len(row.cells["summary"]) > len(row.cells["document"]) > 0]
         remark = "whose summary is longer than its document; are the columns the right way round?"
-        found += about("warning", "longer-summary", split, odd, remark)
-    return found
+        findings += about("warning", "longer-summary", split, odd, remark)
+    return findings
 
 
 def _too_long(split: str) -> tuple[Severity, str]:

@@ -133,13 +133,13 @@ def _unpaired(splits: Splits) -> list[Finding]:
 
 
 def _unseen(splits: Splits, known: Set[str]) -> list[Finding]:
-    found = []
+    findings = []
     for split, rows in splits.items():
         unseen = [row for row in rows if _is_paired(row) and set(_parts(row)[1]) - known]
         names = sorted({tag for row in unseen for tag in _parts(row)[1]} - known)
         remark = f"with a tag that does not occur in train ({', '.join(map(quoted, names[:FEW]))})"
-        found += about("error", "unseen-tag", split, unseen, remark)
-    return found
+        findings += about("error", "unseen-tag", split, unseen, remark)
+    return findings
 
 
 def _illegal(splits: Splits, scheme: str | None, config: Any) -> list[Finding]:
@@ -181,18 +181,18 @@ def _variety(
     if odd := tags.mixed_schemes(counts):
         names = ", ".join(map(quoted, odd[:FEW]))
         schemes = ", ".join(tags.SCHEMES)
-        said = f"train: none of {schemes} has all of these tags, because of {names}; so they mark no spans"
-        return [Finding("warning", "scheme", f"{said}, and every word is scored by itself", len(odd))]
+        message = f"train: none of {schemes} has all of these tags, because of {names}; so they mark no spans"
+        return [Finding("warning", "scheme", f"{message}, and every word is scored by itself", len(odd))]
     if scheme is None and (inside := tags.never_begun(counts)):
         names = ", ".join(map(quoted, inside[:FEW]))
-        said = (
+        message = (
             f"train: no tag begins a span (B-…), so {names} mark none, and every word is scored by itself; "
             "if they are spans (IOB1), set task.illegal = mend"
         )
-        return [Finding("warning", "scheme", said, len(inside))]
+        return [Finding("warning", "scheme", message, len(inside))]
     if scheme is None:
-        said = f"train: {len(counts)} tags that mark no spans; every word is scored by itself"
-        return [Finding("note", "scheme", said)]
+        message = f"train: {len(counts)} tags that mark no spans; every word is scored by itself"
+        return [Finding("note", "scheme", message)]
     spans = Counter(span.kind for row in train if _is_paired(row) for span in tags.spans(_parts(row)[1]))
     kinds = ", ".join(f"{kind or 'unnamed'} {n:,}" for kind, n in spans.most_common(MOST_LISTED))
     rest = f" and {len(spans) - MOST_LISTED} more" if len(spans) > MOST_LISTED else ""

@@ -123,16 +123,16 @@ class TaskData:
 
     def suggestions(self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]) -> dict[str, Suggestion]:
         """Settings of the inputs that are no texts for a first recipe, beside what their columns decide."""
-        found = {
+        suggested = {
             role: FIELDS[kind].suggest([row.cells[role] for row in guess.sample])
             for role, kind in guess.kinds.items()
         }
         return {
             role: one._replace(settings={**decided.get(role, {}), **one.settings})
-            for role, one in found.items()
+            for role, one in suggested.items()
         }
 
     def recognise(self, table: Table, given: Given) -> Match | Missing:
         """Recognise a table that is for this task."""
-        found = find_roles(table, self.roles, self.texts, self.may_lack, self.pick, given)
-        return found if isinstance(found, Missing) else found.match(self.fit(table, found.roles))
+        match = find_roles(table, self.roles, self.texts, self.may_lack, self.pick, given)
+        return match if isinstance(match, Missing) else match.match(self.fit(table, match.roles))

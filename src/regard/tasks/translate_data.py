@@ -21,8 +21,8 @@ ASKEW, ASKEW_LENGTH = 5, 30
 
 
 def _pick(role: str, rest: Table) -> Picked:
-    found = texts(rest.texts)
-    return (found[0], "it holds text, and the order decides the direction") if found else (None, "")
+    findings = texts(rest.texts)
+    return (findings[0], "it holds text, and the order decides the direction") if findings else (None, "")
 
 
 def _fit(table: Table, roles: Mapping[str, Column | None]) -> Fit:
@@ -68,7 +68,7 @@ def _examine(splits: Splits, config: Any) -> list[Finding]:
 def _askew(splits: Splits) -> list[Finding]:
     """Pairs of which one side is far longer than it should be: often a shifted line or a wrong partner."""
     usual = median(map(_ratio, splits["train"])) if splits["train"] else 1
-    found = []
+    findings = []
     for split, rows in splits.items():
         odd = [
             row
@@ -78,8 +78,8 @@ def _askew(splits: Splits) -> list[Finding]:
             and not 1 / ASKEW < _ratio(row) / usual < ASKEW
         ]
         remark = f"whose sides differ in length {ASKEW} times as much as usual; are they partners?"
-        found += about("warning", "askew", split, odd, remark)
-    return found
+        findings += about("warning", "askew", split, odd, remark)
+    return findings
 
 
 def _ratio(row: Row) -> float:
@@ -87,11 +87,13 @@ def _ratio(row: Row) -> float:
 
 
 def _copied(splits: Splits) -> list[Finding]:
-    found = []
+    findings = []
     for split, rows in splits.items():
         same = [row for row in rows if row.cells["source"] == row.cells["target"] != ""]
-        found += about("warning", "copied", split, same, "with source = target, from which copying is learnt")
-    return found
+        findings += about(
+            "warning", "copied", split, same, "with source = target, from which copying is learnt"
+        )
+    return findings
 
 
 def _too_long(split: str) -> tuple[Severity, str]:

@@ -240,10 +240,10 @@ def _gathered(steps: Iterator[Step], n: int) -> Iterator[Step]:
     for step in steps:
         ended = []
         for row, hypotheses in step.ended:
-            own = draws.setdefault(row // n, [])
-            own += hypotheses
-            if len(own) == n:
-                ended.append((row // n, sorted(own, key=lambda one: -one.score)))
+            drawn = draws.setdefault(row // n, [])
+            drawn += hypotheses
+            if len(drawn) == n:
+                ended.append((row // n, sorted(drawn, key=lambda one: -one.score)))
         yield Step(ended)
 
 
