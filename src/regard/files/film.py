@@ -122,8 +122,10 @@ def _from_film(
             place = bisect_right(clip.seconds, moment - first + 1e-6) - 1
             if place in left and abs(clip.seconds[place] - (moment - first)) < 1e-3:
                 pixels_YXC = np.rot90(frame.to_ndarray(format="rgb24"), getattr(frame, "rotation", 0) // 90)
-                picture = Picture.of(np.ascontiguousarray(pixels_YXC), where)
-                yield place, picture.fitted(*shape, stretch=stretch)
+                if pixels_YXC.shape != shape:
+                    picture = Picture.of(np.ascontiguousarray(pixels_YXC), where)
+                    pixels_YXC = picture.fitted(*shape, stretch=stretch)
+                yield place, pixels_YXC
                 left.discard(place)
             if not left:
                 return
