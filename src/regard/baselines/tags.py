@@ -66,8 +66,10 @@ class FeatureCRF(Baseline):
 
     name: ClassVar[str] = "CRF on features"
 
-    def __init__(self, tagger: Any) -> None:
+    def __init__(self, tagger: Any, model: bytes) -> None:
         self._tagger = tagger
+        self._model = model
+        """The bytes that the tagger reads, and of which it keeps no reference itself."""
 
     @classmethod
     def fit(cls, task: Any, rows: Sequence[Row]) -> Self:
@@ -89,7 +91,7 @@ class FeatureCRF(Baseline):
             model = path.read_bytes()
         tagger = pycrfsuite.Tagger()
         tagger.open_inmemory(model)
-        return cls(tagger)
+        return cls(tagger, model)
 
     def answers(self, examples: Sequence[Any]) -> Sequence[Any]:
         return [tuple(self._tagger.tag(features(words_of(one.row.cells["text"])))) for one in examples]

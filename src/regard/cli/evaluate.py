@@ -1,4 +1,4 @@
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from regard import Evaluation, Trained
     from regard.baselines.standing import Standing
     from regard.files.row import Row
+
+
+MOST_KINDS = 40
+"""Rows of the table of kinds."""
 
 
 def evaluate(
@@ -129,6 +133,10 @@ def _show(files: list[str], evaluation: "Evaluation") -> None:
     if evaluation.by_kind:
         console.OUT.print()
         console.table(_kinds(evaluation.by_kind))
+        if len(evaluation.by_kind) > MOST_KINDS:
+            console.line(
+                f"… and {len(evaluation.by_kind) - MOST_KINDS:,} more; --json has all of them", "dim"
+            )
 
 
 def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:
@@ -138,7 +146,7 @@ def _kinds(by_kind: dict[str, dict[str, float]]) -> Table:
     table.add_column("")
     for name in names:
         table.add_column(name, justify="right")
-    for kind, scores in by_kind.items():
+    for kind, scores in islice(by_kind.items(), MOST_KINDS):
         cells = (f"{scores[name]:,.0f}" if name == "n" else f"{scores[name]:.2f}" for name in names)
         table.add_row(Text(printable(kind)), *cells)
     return table

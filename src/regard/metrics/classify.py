@@ -1,5 +1,6 @@
 """Accuracy and F1 of labels: one for each example, or several."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -47,6 +48,22 @@ def multi_label(predicted: Sets, gold: Sets) -> Weigh:
         }
 
     return weighed
+
+
+def by_label(predicted: Sets, gold: Sets) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 in percent of every label, with its number in gold; the commonest first."""
+    ours = Counter(label for labels in predicted for label in {*labels})
+    theirs = Counter(label for labels in gold for label in {*labels})
+    hits = Counter(label for mine, right in zip(predicted, gold, strict=True) for label in {*mine} & {*right})
+    return {
+        label: {
+            "f1": 200 * hits[label] / (ours[label] + theirs[label]),
+            "precision": 100 * hits[label] / max(1, ours[label]),
+            "recall": 100 * hits[label] / max(1, theirs[label]),
+            "n": float(theirs[label]),
+        }
+        for label in sorted(ours | theirs, key=lambda label: (-theirs[label], label))
+    }
 
 
 def _placed(

@@ -29,7 +29,7 @@ from regard.fields.label import MOST_LABELS, Label, refuse_texts
 from regard.fields.text import Text
 from regard.files.row import Row
 from regard.layers.inputs import Inputs
-from regard.metrics.classify import Weigh, single_label
+from regard.metrics.classify import Weigh, by_label, single_label
 from regard.metrics.metric import Metric
 from regard.metrics.resample import unweighted
 from regard.metrics.tally import Columns
@@ -151,7 +151,8 @@ class LabelTally(Columns):
         return {}
 
     def by_kind(self) -> dict[str, dict[str, float]]:
-        return {}
+        """Precision, recall and F1 of every label, the commonest first."""
+        return by_label([(label,) for label in self.predicted], [(label,) for label in self.gold])
 
 
 class Classify(Task):

@@ -22,7 +22,7 @@ from regard.init.settings import Pace, Setting, encoder, tokenizer
 from regard.models.encoders import ENCODERS, EncoderSettings
 from regard.tasks.task_data import TaskData
 
-NGRAMS = "n-grams of words and characters, added to what attention says: few rows are enough for them"
+NGRAMS = "added to what attention says; with many rare labels logistic regression may still be ahead"
 LOPSIDED = 10
 """Times that the commonest label outnumbers the rarest before it is worth a word."""
 
