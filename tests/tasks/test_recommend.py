@@ -277,6 +277,7 @@ def test_cold_items_and_users_are_misses_not_faults() -> None:
     assert first.rank == N_ITEMS
     assert 1 <= second.rank <= N_ITEMS
     assert np.isfinite(metrics["ndcg@5"])
+    assert metrics["loss"] == pytest.approx(second.nats), "what has no probability has no cost"
 
 
 @pytest.mark.parametrize(

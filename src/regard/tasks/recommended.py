@@ -198,8 +198,9 @@ class RankTally(Columns):
         ranks_N = np.array([answer.rank for answer in self.answers])
         nats_N = np.array([answer.nats for answer in self.answers])
         lists = [np.array(answer.top[: self.k], np.int64) for answer in self.answers]
-        loss = {} if np.isnan(nats_N).any() else {"loss": (weights_RN @ nats_N) / weights_RN.sum(1)}
-        about = recommended(lists, np.array(self.targets), self.counts_V, weights_RN)
+        targets_N = np.array(self.targets)
+        loss = {} if np.isnan(nats_N).any() else {"loss": _mean_of_known(nats_N, targets_N, weights_RN)}
+        about = recommended(lists, targets_N, self.counts_V, weights_RN)
         named = {f"{name}@{self.k}": scores_R for name, scores_R in about.items()}
         return loss | ranked(ranks_N, self.k, weights_RN) | named
 
@@ -211,3 +212,10 @@ class RankTally(Columns):
 
     def by_kind(self) -> dict[str, dict[str, float]]:
         return {}
+
+
+def _mean_of_known(nats_N: Floats, targets_N: Any, weights_RN: Floats) -> Floats:
+    """The mean cost of right items that training knows; others have no probability at all."""
+    known_N = targets_N >= 0
+    mean_R: Floats = weights_RN @ np.where(known_N, nats_N, 0.0) / np.maximum(weights_RN @ known_N, 1)
+    return mean_R
