@@ -100,7 +100,7 @@ class ForecastTally(Columns):
 
     @property
     def truth(self) -> list[int]:
-        """How many values each block has."""
+        """Number of values in each block."""
         counts = np.bincount(self._blocks_N, np.stack(self.by_part)[..., 0].sum(1))
         return [int(count) for count in counts]
 

@@ -27,7 +27,7 @@ def ranked(ranks_N: Ints, k: int, weights_RN: Floats) -> Scores:
 
 
 def recommended(lists: Sequence[Ints], targets_N: Ints, counts_V: Ints, weights_RN: Floats) -> Scores:
-    """What kind of items stands in the lists, for each row of weights; `counts_V` counts them in training.
+    """Describe the items in the lists, for each row of weights; `counts_V` counts them in training.
 
     coverage: the share of the catalogue that stands in any list, in percent. A list that counts twice covers
     no more, so that resampled lists have none, and it has no interval.

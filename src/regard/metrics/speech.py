@@ -17,7 +17,7 @@ Edit = Literal["equal", "substitute", "delete", "insert"]
 
 
 class Errors(NamedTuple):
-    """Of one transcript."""
+    """Errors of one transcript."""
 
     substituted: int
     deleted: int
@@ -31,7 +31,7 @@ class Errors(NamedTuple):
 
 
 def heard(text: str) -> str:
-    """What of a text can be heard: without case, and without punctuation but within words."""
+    """Reduce a text to what can be heard: without case, and without punctuation but within words."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     kept = "".join(one if one in INNER or unicodedata.category(one)[0] not in "PS" else " " for one in folded)
     return " ".join(stripped for word in kept.split() if (stripped := word.strip("'’-")))

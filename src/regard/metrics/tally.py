@@ -1,4 +1,4 @@
-"""What the tallies of all tasks have in common."""
+"""Columns and sums that the tallies of all tasks share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,7 +15,7 @@ class Columns:
         return replace(self, **{name: own + getattr(other, name) for name, own in self._lists().items()})
 
     def taken(self, places: Sequence[int]) -> Self:
-        """That of the examples at these places."""
+        """The tally of the examples at these places."""
         return replace(self, **{name: [own[at] for at in places] for name, own in self._lists().items()})
 
     def _lists(self) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ from regard.models.encoders.speech import SpeechConfig
 from regard.models.widths import Widths
 
 Losses = Mapping[str, tuple[Tensor, float]]
-"""By name: the loss of each row, and its weight."""
+"""Losses by name: that of each row, and its weight."""
 
 
 class CTCConfig(EncodingConfig):

@@ -164,7 +164,7 @@ class GPT(nn.Module):
         return replace(state, past=self._read(tokens_BK, keep_BK)) if tokens_BK.shape[1] else state
 
     def _read(self, tokens_BT: Tensor, keep_BT: Tensor) -> tuple[Past, ...]:
-        """What is kept of these texts. Sums must not hold padding; keys are left out later, one by one."""
+        """Read these texts into a cache. Sums must not hold padding; keys are left out later, one by one."""
         mask = CAUSAL if self.reach is None else CAUSAL & only_keys(keep_BT)
         return self._stacked(tokens_BT, positions_like(tokens_BT).expand_as(tokens_BT), mask)[1]
 

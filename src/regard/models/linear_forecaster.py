@@ -61,7 +61,7 @@ class DLinearConfig(LinearForecasterConfig):
 
 
 class LinearForecaster(nn.Module):
-    """What both have in common: parts of the past, a map for each, and what is known ahead of time."""
+    """Linear forecaster: parts of the past, a map for each, and what is known ahead of time."""
 
     def __init__(self, config: LinearForecasterConfig, widths: Widths, n_parts: int) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class LinearForecaster(nn.Module):
         nn.init.zeros_(self.spread_YQ)
 
     def parts(self, x_BCT: Tensor, last_BC1: Tensor) -> tuple[Tensor, ...]:
-        """What each map reads, and last what is added to the forecast."""
+        """Inputs of each map, and last what is added to the forecast."""
         raise NotImplementedError
 
     def forward(self, inputs: Inputs) -> Tensor:

@@ -84,7 +84,7 @@ class RNNForecaster(nn.Module):
         return instance.restore(forecast_RYJ.view(-1, self.n_channels, *forecast_RYJ.shape[1:]))
 
     def _known(self, inputs: Inputs, x_RNP: Tensor) -> tuple[Tensor, Tensor]:
-        """What is known of each patch of the past, and of the future; nothing wide where nothing is known."""
+        """Known values of each patch of the past, and of the future; nothing wide where nothing is known."""
         patch, n_written = self.config.patch, -(-self.horizon // self.config.patch)
         if self.known is None:
             return x_RNP[:, :, :0], x_RNP.new_zeros(len(x_RNP), n_written, 0)

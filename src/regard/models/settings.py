@@ -1,4 +1,4 @@
-"""What the configuration of every model can do beside building it."""
+"""Base class of the configuration of every model: what it can do beside building it."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -103,7 +103,7 @@ class Transducer(nn.Module):
     """True if several labels may be written at one frame."""
 
     def enter(self, states_BTD: Tensor) -> Tensor:
-        """What a search reads of each state."""
+        """Inputs that a search reads from each state."""
         entered: Tensor = self.heard(states_BTD)
         return entered
 

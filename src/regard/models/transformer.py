@@ -69,7 +69,7 @@ class TransformerState:
     memory: tuple[Static, ...]
     lengths_B: Tensor
     past: tuple[Any, ...] | None = None
-    """Of each layer: keys and values, or what else its reach keeps."""
+    """Past of each layer: keys and values, or what else its reach keeps."""
     fused_step: FusedStep | None = None
     """Takes the steps where that is possible."""
     memory_bias_B11K: Tensor | None = None

@@ -54,7 +54,7 @@ class EncodingConfig(ModelSettings):
 
     @property
     def n_layers(self) -> int | None:
-        """That lie one above the other with a height each, if the encoder is made of such."""
+        """Number of layers in a stack, if the encoder is one."""
         stacks = TransformerEncoderConfig | BertConfig | ViTConfig | SpeechConfig
         return self.encoder.n_layers if isinstance(self.encoder, stacks) else None
 

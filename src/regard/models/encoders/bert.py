@@ -78,7 +78,7 @@ class Bert(nn.Module):
         self.stack = Stack(config, config.n_layers)
 
     def forward(self, inputs: Inputs) -> Encoded:
-        """Without segments, or where it has only one, everything belongs to the first."""
+        """Encode; without segments, or where it has only one, everything belongs to the first."""
         tokens_BT, lengths_B, segments_BT = inputs["ids"], inputs["lengths"], inputs.get("segments")
         positions_1T = positions_like(tokens_BT)
         if segments_BT is None or len(self.segment.weight) == 1:

@@ -18,7 +18,7 @@ class EncoderSettings(Config):
     """The kind of input: tokens, pixels, frames, …"""
 
     pace: ClassVar[Mapping[str, Any]] = {}
-    """How a first training goes, where it is not as for a text: fields of `Pace`."""
+    """Pace of a first training, where it is not as for a text: fields of `Pace`."""
 
     @classmethod
     def first(cls, n_units: int) -> Mapping[str, Any]:
@@ -33,7 +33,7 @@ class EncoderSettings(Config):
         raise NotImplementedError
 
     def remarks(self, width: Width) -> list[str]:
-        """What is worth knowing before such an input is learnt from."""
+        """Remarks on an input before it is learnt from."""
         return []
 
     def positions(self, axis: Axis) -> Axis:
