@@ -127,7 +127,7 @@ def test_commands_exist(name: str) -> None:
         verb, *words = shlex.split(line, comments=True)
         assert verb in VERBS, line
         options = {option for parameter in VERBS[verb].params for option in parameter.opts}
-        assert {word for word in words if word.startswith("-")} <= options, line
+        assert {word for word in words if word.startswith("-") and word != "-"} <= options, line
     for verb in re.findall(r"`regard ([a-z]+)", FENCE.sub("", read(name))):
         assert verb in VERBS
 

@@ -110,10 +110,27 @@ def test_a_stream_that_stops_within_a_sample_is_heard(call: Call, run: Path) -> 
     assert call("predict", run, "-", "--rate", RATE, input=b"").stdout == "\n"
 
 
-def test_a_file_on_standard_input_is_refused(call: Call, run: Path, recordings: list[Path]) -> None:
-    result = call("predict", run, "-", input=recordings[0].read_bytes())
+def test_a_wav_file_on_standard_input_says_what_it_is(call: Call, run: Path) -> None:
+    sound = raw("amber birch cedar", 3)
+    samples = np.frombuffer(sound, "<i2")
+    plain = call("predict", run, "-", "--rate", RATE, input=sound).stdout
+    assert call("predict", run, "-", input=wav(samples)).stdout == plain
+    assert call("predict", run, "-", input=wav(np.stack([samples, samples], 1))).stdout == plain
+
+
+@pytest.mark.parametrize(
+    ("sound", "message"),
+    [
+        (b"OggS" + bytes(40), "standard input: begins like an Ogg file; give the file by its name"),
+        (wav(np.zeros(9), subtype="FLOAT"), "a WAV file of another kind than 16-bit samples"),
+        (wav(np.zeros(9))[:30], "begins like a WAV file, but has no samples"),
+        (b"RIFF", "begins like a WAV file, but has no samples"),
+    ],
+)
+def test_other_files_on_standard_input_are_refused(call: Call, run: Path, sound: bytes, message: str) -> None:
+    result = call("predict", run, "-", input=sound)
     assert result.exit_code == 2
-    assert "standard input: begins like a WAV file" in result.stderr
+    assert message in " ".join(result.stderr.split())
 
 
 def test_an_impossible_rate_is_refused(call: Call, run: Path) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from regard.cli import console
 from regard.cli.answers import Counted, Form, Source, answers, asked
 from regard.cli.files import write
 from regard.errors import DataError, RecipeError
+from regard.files.sound import wav_head
 from regard.text.sanitize import one_line, printable
 
 if TYPE_CHECKING:
@@ -99,7 +101,8 @@ def write_heard(trained: "Trained", rate: int, search: dict[str, Any], form: For
             "-: sound comes in on standard input, as in: "
             "arecord -q -t raw -f S16_LE -r 16000 | regard predict RUN -"
         )
-    parts = trained.listen(_incoming(), rate=rate, **search)
+    rate, blocks = _incoming(rate)
+    parts = trained.listen(blocks, rate=rate, **search)
     if kind in trained.task.forms:
         sys.stdout.write(trained.task.of_partials(parts).as_form(kind, "stdin", 1) + "\n")
     elif form.json:
@@ -115,17 +118,30 @@ def write_heard(trained: "Trained", rate: int, search: dict[str, Any], form: For
         sys.stdout.write("\n")
 
 
-def _incoming() -> Iterator[bytes]:
-    """Blocks of standard input as they come."""
+def _incoming(rate: int) -> "tuple[int, Iterator[Any]]":
+    """Samples a second, and blocks of standard input as they come; a WAV file says what it is."""
     source: Any = sys.stdin.buffer
-    block = source.read1(AT_ONCE)
-    if kind := CONTAINERS.get(block[:4]):
+    begin: bytes = source.read(4)
+    if begin == b"RIFF":
+        rate, n_channels = wav_head(source, "standard input")
+        return rate, _frames(source, n_channels)
+    if kind := CONTAINERS.get(begin):
         raise DataError(
             f"standard input: begins like {kind}; give the file by its name, or raw 16-bit samples (--rate)"
         )
-    while block:
-        yield block
-        block = source.read1(AT_ONCE)
+    return rate, chain([begin], iter(lambda: source.read1(AT_ONCE), b""))
+
+
+def _frames(source: Any, n_channels: int) -> "Iterator[Any]":
+    """Samples × channels of what comes."""
+    import numpy as np
+
+    left, size = b"", 2 * n_channels
+    while block := source.read1(AT_ONCE):
+        block = left + block
+        whole = len(block) // size * size
+        left = block[whole:]
+        yield np.frombuffer(block[:whole], "<i2").reshape(-1, n_channels)
 
 
 def _show(parts: "Iterator[Any]") -> None:

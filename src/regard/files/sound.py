@@ -5,12 +5,13 @@ the file and bounded before anything is decoded; what is decoded is counted, as 
 mixed block by block, so that many of them cost no more memory than one.
 """
 
+import struct
 from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, Self
+from typing import BinaryIO, NamedTuple, Self
 
 import numpy as np
 
@@ -30,6 +31,8 @@ MOST_CHANNELS = 256
 LOWEST_RATE, HIGHEST_RATE = 1_000, 400_000
 AT_ONCE = 1 << 18
 """Samples of all channels that are decoded at once."""
+MOST_HEAD = 1 << 16
+"""Bytes of a part of a WAV file that is no sound."""
 LOUDEST = 32_767
 """A sample of 1.0 in 16 bits."""
 
@@ -154,6 +157,25 @@ def pcm(block: bytes, left: bytes = b"") -> tuple[Samples, bytes]:
     block = left + block
     n = len(block) // 2 * 2
     return np.frombuffer(block[:n], "<i2").astype(np.float32) / np.float32(LOUDEST + 1), block[n:]
+
+
+def wav_head(stream: BinaryIO, where: str) -> tuple[int, int]:
+    """Samples a second and channels of a WAV file whose first four bytes are read; its samples come next."""
+    stream.read(8)
+    rate = n_channels = 0
+    while len(head := stream.read(8)) == 8:
+        name, size = head[:4], int.from_bytes(head[4:], "little")
+        if name == b"data" and rate:
+            return rate, n_channels
+        part = stream.read(min(size + size % 2, MOST_HEAD))
+        if name == b"fmt " and len(part) >= 16:
+            kind, n_channels, rate = struct.unpack_from("<HHI", part)
+            bits = int.from_bytes(part[14:16], "little")
+            if kind not in (1, 0xFFFE) or bits != 16 or not 1 <= n_channels <= MOST_CHANNELS:
+                raise DataError(f"{where}: a WAV file of another kind than 16-bit samples; convert it first")
+        elif size > MOST_HEAD:
+            break
+    raise DataError(f"{where}: begins like a WAV file, but has no samples; get it again")
 
 
 def wav(samples: Samples, rate: int) -> bytes:

@@ -166,6 +166,11 @@ class Transcribe(Task):
         return self.config.decode
 
     @property
+    def given(self) -> dict[str, Audio]:
+        """The fitted field of its input."""
+        return {"audio": self.audio}
+
+    @property
     def tokenizer(self) -> Tokenizer:
         return self.text.tokenizer
 
