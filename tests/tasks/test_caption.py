@@ -150,4 +150,5 @@ def test_files_of_captions_are_recognised(tmp_path: Path, monkeypatch: pytest.Mo
     for files in (["flickr/"], ["train.csv"], ["train.json"]):
         guess = detect(files)
         assert (guess.task, dict(guess.kinds)) == ("caption", {"image": "image"})
+        assert "flip" not in guess.suggestions["image"].settings, "captions say left and right"
     assert detect(["flickr/"]).n_rows == 3

@@ -7,11 +7,13 @@ from typing import Any
 from regard.check.finding import Finding, Severity, about
 from regard.check.rows import Splits, absurdly_long, shared
 from regard.fields.captions import Captions
+from regard.fields.field import Suggestion
 from regard.fields.image import Image
 from regard.files.captions import is_coco
 from regard.files.columns import Column
 from regard.files.row import Row
 from regard.init.columns import Picked, Table
+from regard.init.guess import Guess
 from regard.init.match import NOT, Fit, Given, Match, Missing, find_roles
 from regard.init.plan import Plan
 from regard.init.settings import Pace, Setting
@@ -32,6 +34,16 @@ class CaptionData(TaskData):
         if isinstance(found, Missing):
             return found
         return found.match(self.fit(table, found.roles), self.kinds)
+
+    def suggestions(self, guess: Guess, decided: Mapping[str, Mapping[str, Any]]) -> dict[str, Suggestion]:
+        """What a first recipe says about pictures, which are never mirrored: captions say left and right."""
+        found = super().suggestions(guess, decided)
+        return {
+            role: one._replace(
+                settings={name: value for name, value in one.settings.items() if name != "flip"}
+            )
+            for role, one in found.items()
+        }
 
 
 def _pick(role: str, rest: Table) -> Picked:
