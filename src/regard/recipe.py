@@ -13,10 +13,11 @@ from pydantic.fields import FieldInfo
 
 from regard.config import Choice, Config, Fault, without_prefix
 from regard.data.splits import Borders, Every, Fold, HoldOut
-from regard.errors import RecipeError, did_you_mean, shown
+from regard.errors import DataError, RecipeError, did_you_mean, shown
 from regard.files.catalogue import DESCRIBED
 from regard.files.columns import Column, named_like
 from regard.files.formats import file_format
+from regard.files.lines import SHIPPED, expand
 from regard.files.read import first_cells
 from regard.models import (
     BERT4RecConfig,
@@ -80,6 +81,16 @@ class DataConfig(Config):
             raise ValueError("fold: is taken from the training data; leave out valid and test")
         return self
 
+    def beside(self, folder: Path) -> Self:
+        """The same data; files that are not in the current folder, but in this one, are read there."""
+        files = {
+            split: tuple(_beside(folder, file) for file in named)
+            for split in ("train", "valid", "test")
+            if (named := getattr(self, split)) is not None
+        }
+        titles = {} if self.titles is None else {"titles": _beside(folder, self.titles)}
+        return self.model_copy(update={**files, **titles})
+
     def columns_in(self, file: str) -> dict[str, Column]:
         """The part of `columns` that applies to another file, which may have a header of its own."""
         trained, format_ = file_format(self.train[0]), file_format(file)
@@ -93,6 +104,20 @@ class DataConfig(Config):
             for role, column in self.columns.items()
             if isinstance(column, str) or (header is not None and not named_like(role, header))
         }
+
+
+def _beside(folder: Path, file: str) -> str:
+    there = f"{folder}/{file}"
+    if file.startswith(SHIPPED) or Path(file).is_absolute() or _is_there(file) or not _is_there(there):
+        return file
+    return there
+
+
+def _is_there(file: str) -> bool:
+    try:
+        return any(Path(one).exists() for one in expand(file))
+    except (DataError, OSError, ValueError):  # a pattern without files, a name that no file can have
+        return False
 
 
 def laid_out(
@@ -280,7 +305,10 @@ class Recipe(Config):
             raise RecipeError(f"{path}: not a table of settings; make a recipe with: regard init YOUR_FILES")
         for override in overrides:
             _override(table, override)
-        return cls.parse(table, str(path))
+        recipe = cls.parse(table, str(path))
+        if path.parent == Path() or path.suffix == ".json":
+            return recipe
+        return recipe.model_copy(update={"data": recipe.data.beside(path.parent)})
 
     @classmethod
     def parse(cls, settings: dict[str, Any], where: str = "recipe") -> Self:

@@ -22,7 +22,7 @@ RecipeFile = Annotated[
     Path,
     typer.Argument(
         metavar="RECIPE",
-        help="A recipe (.toml); paths in it start from the current folder.",
+        help="A recipe (.toml); files in it are looked for in the current folder, then beside the recipe.",
         show_default=False,
     ),
 ]
