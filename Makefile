@@ -69,7 +69,7 @@ bench-bottleneck: install
 	$(BIN)/python bench/bottleneck.py
 
 # Every claim of the texts as an experiment, into docs/experiments; some ten minutes on two quiet cores.
-EXPERIMENTS := parallelism price scale positions depth static
+EXPERIMENTS := parallelism long_distance price scale positions depth static
 experiments: install
 	for name in $(EXPERIMENTS); do OMP_NUM_THREADS=1 $(BIN)/regard experiment $$name --out docs/experiments || exit 1; done
 

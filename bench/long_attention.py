@@ -4,6 +4,7 @@
     python bench/long_attention.py --memory              # peak memory of a training step, to 65,536 tokens
     python bench/long_attention.py --peer VENV/bin/python    # beside x-transformers' local attention
     python bench/long_attention.py --find                # a planted key at 16,384: which reach finds it
+    python bench/long_attention.py --generate 10000      # what a GPT keeps while it writes
 
 Queries, keys and values are made beforehand: 1 row, 4 heads of width 64. Figures are medians of runs that
 take turns, so that what else runs on the machine slows all of them alike: ratios are to be read, not times.
@@ -135,18 +136,59 @@ def memory(lengths: list[int], names: list[str]) -> None:
 
 @torch.no_grad()
 def find(length: int, trials: int) -> None:
-    """Keys are random; the last query asks for one planted somewhere before. Whose output is its value?"""
+    """Keys are random; the last query wants one planted somewhere before. Whose output is its value?
+
+    The query comes as a step of generation does, with all other keys in its cache. Every landmark reads 256
+    keys beside its own chunk; the smaller the chunks, the less a planted key is watered down in their mean.
+    """
+    ways = REACHES | {
+        f"landmarks {size} + {256 // size}": Landmarks(size, 256 // size) for size in (16, 8, 4)
+    }
     print(f"a planted key among {length:,}, {trials} trials: found by")
-    for name, reach in REACHES.items():
+    for name, reach in ways.items():
+        if isinstance(reach, Linear):
+            continue  # it keeps no keys
         found = 0
         for trial in range(trials):
             torch.manual_seed(trial)
-            q, k, v = (torch.randn(1, 1, length, WIDTH) for _ in range(3))
+            k, v = torch.randn(1, 1, length, WIDTH), torch.randn(1, 1, length, WIDTH)
             place = int(torch.randint(0, length - 1024, ()))
-            q[0, 0, -1] = 4 * k[0, 0, place]
-            out = within(reach)(q, k, v)[0, 0, -1]
+            q = 4 * k[:, :, place : place + 1]
+            places = torch.arange(length)[None]
+            past = Growing(k[:, :, :-1], v[:, :, :-1], places[:, :-1])
+            new = Growing(k[:, :, -1:], v[:, :, -1:], places[:, -1:])
+            call = Call(ScaledDot(), causal(), None, places[:, -1:], None, 0.0)
+            out = reach.attend(q, new, past, call)[0][0, 0, 0]
             found += int((v[0, 0] @ out).argmax()) == place
         print(f"- {name}: {found} of {trials}", flush=True)
+
+
+@torch.no_grad()
+def generate(n_tokens: int) -> None:
+    """A GPT writes on, greedily: what it keeps, how long a token takes, and the memory of the process."""
+    from regard.models import GPTConfig, Widths
+
+    print("| reach | tokens written | slots kept | CPU-ms a token | peak memory, MB |")
+    print("|---|---|---|---|---|")
+    for reach in ({"kind": "window", "left": 256}, {"kind": "linear"}):
+        torch.manual_seed(0)
+        sizes = {"d_model": 64, "d_ff": 128, "n_heads": 2, "n_layers": 2, "dropout": 0.0}
+        config = GPTConfig.model_validate({**sizes, "position": "rotary", "reach": reach})
+        model = config.build(Widths({"vocab": 64}, {"vocab": 64})).eval()
+        state = model.start(torch.randint(4, 64, (1, 100)), torch.tensor([100]), 1000)
+        last_B, began, before = torch.tensor([5]), time.process_time(), 0
+        for written in range(1, n_tokens + 1):
+            logits_BV, state = model.step(last_B, state)
+            last_B = logits_BV.argmax(-1)
+            if written in (n_tokens // 10, n_tokens // 2, n_tokens):
+                took = (time.process_time() - began) / (written - before)
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+                slots = state.keep_BK.shape[1]
+                print(
+                    f"| {reach['kind']} | {written:,} | {slots} | {1000 * took:.2f} | {peak:,.0f} |",
+                    flush=True,
+                )
+                began, before = time.process_time(), written
 
 
 def beside(python: str, length: int, repeats: int) -> None:
@@ -191,6 +233,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--find", action="store_true")
+    parser.add_argument("--generate", type=int, metavar="TOKENS")
     parser.add_argument("--peer", metavar="PYTHON")
     parser.add_argument("--step", nargs=2, metavar=("NAME", "LENGTH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -201,6 +244,8 @@ def main() -> None:
         memory(options.lengths or [1024, 4096, 16_384, 65_536], ["full", "window", "linear"])
     elif options.find:
         find(16_384, 20)
+    elif options.generate:
+        generate(options.generate)
     elif options.peer:
         beside(options.peer, 8192, options.repeats)
     else:

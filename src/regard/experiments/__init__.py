@@ -5,6 +5,7 @@ One file = one experiment. EXPERIMENTS is the one table, in the order of the boo
 
 from regard.experiments.depth import DEPTH
 from regard.experiments.experiment import Experiment, Outcome, Run
+from regard.experiments.long_distance import LONG_DISTANCE
 from regard.experiments.parallelism import PARALLELISM
 from regard.experiments.positions import POSITIONS
 from regard.experiments.price import PRICE
@@ -12,7 +13,7 @@ from regard.experiments.scale import SCALE
 from regard.experiments.static import STATIC
 
 EXPERIMENTS: dict[str, Experiment] = {
-    one.name: one for one in (PARALLELISM, PRICE, SCALE, POSITIONS, DEPTH, STATIC)
+    one.name: one for one in (PARALLELISM, LONG_DISTANCE, PRICE, SCALE, POSITIONS, DEPTH, STATIC)
 }
 
 __all__ = ["EXPERIMENTS", "Experiment", "Outcome", "Run"]
