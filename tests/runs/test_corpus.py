@@ -1,6 +1,7 @@
 """The data of a recipe: encoded once, found again by whoever trains on the same."""
 
 import json
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,11 @@ import pytest
 
 import regard
 from regard.data import cache
+from regard.data.splits import Every
 from regard.files import fingerprint
 from regard.files.row import Row
 from regard.recipe import Recipe
 from regard.runs import corpus
-from itertools import repeat
-from regard.data.splits import Every
 from regard.runs.prepare import prepare
 from tiny import translating
 
@@ -101,7 +101,14 @@ def test_a_file_is_summed_again_only_when_it_has_changed(
     assert second["*.txt"] != first["*.txt"]
     odd_entries: list[object] = [[], {}, [{}], "sum", 3, None, [1, 2, 3, 4, "sum"], [*[1] * 9, "0" * 64]]
     own = str(files[0].resolve())
-    for odd in ["nonsense", "[1]", "[[]]", "3", "[" * 100_000, *(json.dumps({own: each}) for each in odd_entries)]:
+    for odd in [
+        "nonsense",
+        "[1]",
+        "[[]]",
+        "3",
+        "[" * 100_000,
+        *(json.dumps({own: each}) for each in odd_entries),
+    ]:
         memo.write_text(odd)
         assert fingerprint.fingerprints(names, tmp_path, memo) == second, odd[:99]
 
@@ -124,3 +131,16 @@ def test_resuming_reads_no_training_text(tmp_path: Path, monkeypatch: pytest.Mon
     with prepare(given) as again:
         assert [example.row for example in again.training.valid] == held
     assert cache.held_out(tmp_path / ".regard" / caches(tmp_path)[0]) == held
+
+
+@pytest.mark.parametrize("changed", ["vocabulary.tokenizer.json", "recipe.task.max_length", "held out"])
+def test_the_name_of_encoded_data_depends_on_all_that_encodes_them(tmp_path: Path, changed: str) -> None:
+    given = translating(tmp_path)
+    identity = {f"data.{file}": "0" for file in given.data.train}
+    name = corpus._key(given, identity | {"vocabulary.tokenizer.json": "0", "recipe.task.decode.beam": 4})
+    assert name == corpus._key(given, identity | {"vocabulary.tokenizer.json": "0"})
+    if changed == "held out":
+        given = given.model_copy(update={"data": given.data.model_copy(update={"valid": None})})
+        assert name != corpus._key(given, identity | {"vocabulary.tokenizer.json": "0"})
+    else:
+        assert name != corpus._key(given, identity | {"vocabulary.tokenizer.json": "0"} | {changed: "1"})

@@ -46,7 +46,9 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
 def test_another_machine_is_believed(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text('{"pid": 7, "host": "elsewhere"}')
     with (
-        pytest.raises(RunError, match=r"process 7 on elsewhere is training here; if it has ended, delete .*lock"),
+        pytest.raises(
+            RunError, match=r"process 7 on elsewhere is training here; if it has ended, delete .*lock"
+        ),
         locked(tmp_path),
     ):
         pass

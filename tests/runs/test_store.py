@@ -131,7 +131,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "deep": (written("config.json", b"[" * 100_000), r"config\.json: cannot be read as JSON"),
     "a list": (written("config.json", b"[]"), r"config\.json: should hold a JSON object"),
-    "large": (written("config.json", b" " * 1_000_001), r"config\.json: cannot be read \(it is larger than 1,000,000 bytes\)"),
+    "large": (
+        written("config.json", b" " * 1_000_001),
+        r"config\.json: cannot be read \(it is larger than 1,000,000 bytes\)",
+    ),
     "newer": (edited(lambda c: c.update(format_version=2)), r"newer regard \(format 2, this one reads 1\)"),
     "no widths": (edited(lambda c: c.pop("widths")), r"config\.json: damaged"),
     "odd widths": (edited(lambda c: c.update(widths=3)), r"config\.json: damaged"),
