@@ -32,7 +32,7 @@ from regard.recipe import Recipe
 from regard.runs.prepare import complete, is_finished, prepare
 from regard.training import checkpoint, loop
 from regard.training.stopping import Interrupted, Stop
-from small_runs import SIZES, write_recipe
+from small_runs import SIZES, write_pictures, write_recipe
 
 SAVE_EVERY = 3
 STEPS = 40
@@ -53,10 +53,23 @@ max_length = 7
 [data]
 train = "{folder}/ratings.csv"
 """
+PICTURES = """
+kind = "classify"
+[fields.image]
+shift = 1
+flip = true
+mixup = 0.4
+[data]
+train = "{folder}/pictures.npz"
+[model]
+kind = "classifier"
+[model.encoder]
+"""
 SMALL = "d_model = 8\nn_heads = 2\nd_ff = 12\nn_layers = 1"
 MODELS = {
     "transformer": f'{TRANSLATE}[model]\nkind = "transformer"\n{SIZES}',
     "rnn": f'{TRANSLATE}[model]\nkind = "rnn_seq2seq"\nd_embed = 7\nd_hidden = 6\ndropout = 0.1',
+    "vit": f'{PICTURES}kind = "vit"\nstem = "conv"\nstem_depth = 2\nd_stem = 3\n{SMALL}',
     "bert4rec": f'{RECOMMEND}[model]\nkind = "bert4rec"\n{SMALL}',
 }
 RECIPE = """
@@ -89,6 +102,7 @@ class Trial:
     @classmethod
     def of(cls, folder: Path, model: str) -> "Trial":
         folder.mkdir(parents=True)
+        write_pictures(folder / "pictures.npz", 40)
         text = RECIPE.format(model=MODELS[model], steps=STEPS, save_every=SAVE_EVERY)
         return cls(folder, Recipe.read(write_recipe(folder, text)))
 

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from typer.testing import Result
 
 Call = Callable[..., Result]
@@ -68,6 +69,15 @@ def write_ratings(path: Path, n_users: int, n_items: int = 11) -> None:
             item = (item + rng.choice([1, 1, 1, 2])) % n_items
     rng.shuffle(rows)
     path.write_text("\n".join(["user_id,item_id,rating,timestamp", *rows]) + "\n", "utf-8")
+
+
+def write_pictures(path: Path, n: int) -> None:
+    """Noise with a bright half, which is the label."""
+    rng, labels = np.random.default_rng(1), np.arange(n) % 2
+    pixels = rng.integers(0, 100, (n, 8, 8, 3), np.uint8)
+    for one, label in zip(pixels, labels, strict=True):
+        one[:, 4 * label : 4 * label + 4] += 120
+    np.savez(path, image=pixels, label=labels)
 
 
 def write_recipe(folder: Path, text: str = RECIPE) -> Path:

@@ -18,7 +18,7 @@ def call(*arguments: object, code: int = 0) -> str:
     return result.output
 
 
-@pytest.fixture(scope="module", params=["folder", "array"])
+@pytest.fixture(scope="module", params=["folder", "array", "idx"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of a few steps, from pictures with a bright half."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -30,6 +30,13 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if request.param == "array":
         np.savez(folder / "data.npz", image=pixels, label=labels)
         data: dict[str, Any] = {"train": [str(folder / "data.npz")]}
+    elif request.param == "idx":
+        names = []
+        for name, array in (("images-idx4-ubyte", pixels), ("labels-idx1-ubyte", labels.astype(np.uint8))):
+            head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+            (folder / name).write_bytes(head + array.tobytes())
+            names.append(str(folder / name))
+        data = {"train": names}
     else:
         for at, (one, label) in enumerate(zip(pixels, labels, strict=True)):
             place = folder / "data" / ("left", "right")[label]
@@ -70,3 +77,20 @@ def test_what_is_no_picture_is_one_sentence(run: Path) -> None:
     assert said.count("\n") == 1
     assert "text, whatever its name says" in said
     assert "nowhere.png: no such file" in call("predict", run, "nowhere.png", code=2)
+
+
+def test_a_label_for_every_picture_is_said_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for at in range(40):
+        place = tmp_path / "many" / f"class{at}"
+        place.mkdir(parents=True)
+        (place / "0.png").write_bytes(png(np.full((8, 8, 3), at, np.uint8)))
+    call("init", "many/")
+    said = call("train", "recipe.toml", code=2)
+    assert said.count("\n") == 1
+    assert "does not occur in the training data" in said
+    assert not (tmp_path / "runs").exists() or not any((tmp_path / "runs").rglob("recipe.json"))
+    checked = CliRunner().invoke(app, ["check", "recipe.toml"]).output
+    assert "labels with fewer than 5 examples" in checked

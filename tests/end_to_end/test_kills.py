@@ -21,7 +21,7 @@ def test_asked_to_stop_at_random_moments(model: str, tmp_path: Path) -> None:
     assert max(total.redone, default=0) == 0, "nothing is lost"
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [one for one in MODELS if one != "vit"])  # whose saves are as the others
 def test_kills_at_every_named_moment_of_a_save(model: str, tmp_path: Path) -> None:
     assert stops_inside_saves(tmp_path, model, 1) >= 10
 

@@ -15,6 +15,7 @@ import torch
 from regard import durable
 from regard.errors import CheckpointError, RecipeError, RunError
 from regard.files.fingerprint import fingerprints
+from regard.files.formats import file_format
 from regard.files.read import read_rows
 from regard.recipe import Recipe
 from regard.training.machine import has_bfloat16
@@ -58,6 +59,10 @@ def identity(
     }
 
 
+HOLDING = ("npy", "npz", "idx")
+"""Formats of files that hold what rows refer to, such as pictures."""
+
+
 def leads_to(recipe: Recipe, base: Path) -> Callable[[str], Iterator[Path]]:
     """A function that finds the files that rows of a data file refer to, such as pictures."""
     fields = recipe.task.unfitted
@@ -66,7 +71,7 @@ def leads_to(recipe: Recipe, base: Path) -> Callable[[str], Iterator[Path]]:
     }
 
     def files(name: str) -> Iterator[Path]:
-        if not columns:
+        if not columns or file_format(name) in HOLDING:
             return
         for row in read_rows([name], columns, fields=fields, encoding=recipe.data.encoding, base=base):
             yield from (Path(cell) for cell in row.cells.values() if isinstance(cell, str))
