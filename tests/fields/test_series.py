@@ -247,3 +247,13 @@ def test_cells_that_look_like_series() -> None:
     assert Series.resembles([["1", "2"], ["3", "4", "5"]]) == 1
     assert 0.5 < Series.resembles([[["1.5"], ["2"]]]) < 1
     assert Series.resembles(["1 2", ["a"], [], [[]], 3, [True, False]]) == 0
+
+
+def test_rows_and_columns_that_were_confused_are_refused() -> None:
+    """A series of one channel, written as one row of many columns, is not a step of many channels."""
+    field = Series().fit([value([1, 2, 3, 4])])
+    rows = Stretch(clean([[step] for step in range(60)]))
+    with pytest.raises(
+        DataError, match=r"x: has 1 row of 60 columns, where the model reads 1; give a row for"
+    ):
+        field.parse(rows, "x")

@@ -80,6 +80,7 @@ class Series(Field):
     reads: ClassVar[str] = "steps"
     spread: ClassVar[bool] = True
     widget: ClassVar[str] = "series"
+    example: ClassVar[str] = "series.csv"
     accepts: ClassVar[str] = ".csv,.tsv,.txt,text/csv,text/plain"
 
     config: SeriesSettings = field(default_factory=SeriesSettings)
@@ -241,8 +242,14 @@ class Series(Field):
 
     def _in_order(self, values_TC: Floats, channels: tuple[str, ...], where: str) -> NDArray[np.float32]:
         """The channels that were learnt from, in their order; names of their numbers say nothing."""
-        if len(channels) == len(self.channels) and all(map(str.isdecimal, (*channels, *self.channels))):
-            return np.asarray(values_TC, np.float32)
+        if all(map(str.isdecimal, (*channels, *self.channels))):
+            if len(channels) == len(self.channels):
+                return np.asarray(values_TC, np.float32)
+            shape = f"{len(values_TC):,} row{'s' * (len(values_TC) != 1)} of {len(channels):,}"
+            raise DataError(
+                f"{where}: has {shape} columns, where the model reads {len(self.channels)}; give a row for each "
+                "step and a column for each channel"
+            )
         missing = [name for name in self.channels if name not in channels]
         if missing:
             n = f"{len(channels)} channel{'s' * (len(channels) != 1)}"
