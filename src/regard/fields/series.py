@@ -247,8 +247,8 @@ class Series(Field):
                 return np.asarray(values_TC, np.float32)
             shape = f"{len(values_TC):,} row{'s' * (len(values_TC) != 1)} of {len(channels):,}"
             raise DataError(
-                f"{where}: has {shape} columns, where the model reads {len(self.channels)}; give a row for each "
-                "step and a column for each channel"
+                f"{where}: has {shape} columns, where the model reads {len(self.channels)}; give a row "
+                "for each step and a column for each channel"
             )
         missing = [name for name in self.channels if name not in channels]
         if missing:
