@@ -2,8 +2,8 @@
 
     python bench/series_sets.py DATA OUT [--sets GunPoint …] [--seeds 5] [--peer PYTHON_WITH_AEON]
 
-DATA holds NAME_TRAIN.ts.gz and NAME_TEST.ts.gz. With 36 to 270 series nothing is held out: convolutions
-and patches were chosen by cross-validation in a prototype (docs/LOG.md), the number of steps is fixed, and the
+DATA holds NAME_TRAIN.ts.gz and NAME_TEST.ts.gz. With 36 to 270 series nothing is held out: convolutions and
+patches were chosen by cross-validation in a prototype (docs/LOG.md), the number of steps is fixed, and the
 last weights are scored. Runs that are there already are not repeated.
 """
 

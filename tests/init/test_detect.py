@@ -321,8 +321,10 @@ def test_so_is_a_column_with_nothing_beside_it() -> None:
 def test_text_files_that_are_told_to_be_continued_need_not_be_aligned() -> None:
     files = [write_lines("a.en", ENGLISH, 9), write_lines("b.zh", CHINESE, 31)]
     assert detect(files, task="language_model").n_rows == 40
+    assert detect(files).task == "language_model"
+    nearly = [write_lines("train.en", ENGLISH, 40), write_lines("train.zh", CHINESE, 39)]
     with pytest.raises(DataError, match="the files must belong together line by line"):
-        detect(files)
+        detect(nearly)
 
 
 def test_a_column_can_be_told_to_be_continued() -> None:

@@ -85,7 +85,7 @@ class Field(Protocol):
     suffixes: ClassVar[frozenset[str]] = frozenset()
     """Suffixes of files that cells may be, in lower case with their dots; none where they are no files."""
     widget: ClassVar[str] = "json"
-    """Widget of the page that asks for it: the name of a file in serve/web/fields."""
+    """The widget that a page asks for it with: text, json, image, file or series; told by `/v1/models`."""
     example: ClassVar[str] = "@input.json"
     """Example of it on a command line; empty for a text."""
     is_file: ClassVar[bool] = False

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from regard.errors import RunError, did_you_mean
 from regard.fields.image import Image
+from regard.fields.text import Text
 from regard.interop import (
     answer_parity,
     continuation_parity,
@@ -82,6 +83,7 @@ def _classifier_to_hf(export: Export, folder: Path) -> Engines:
         hf_vit.write(export.task, export.model, export.config, folder)
         ours = label_parity.our_engine(export.task, export.model)
         return ours, hf_vit.load_engine(folder, export.task.input)
+    _refuse_other_kinds(export)
     hf_classifier.write(export.task, export.model, export.config, folder)
     return label_parity.our_engine(export.task, export.model), hf_classifier.load_engine(folder)
 
@@ -91,8 +93,19 @@ def _classifier_to_onnx(export: Export, folder: Path) -> Engines:
         onnx_pictures.write(export.task, export.model, folder)
         ours = label_parity.our_engine(export.task, export.model)
         return ours, onnx_pictures.load_engine(folder, export.task.input)
+    _refuse_other_kinds(export)
     onnx_classifier.write(export.task, export.model, folder)
     return label_parity.our_engine(export.task, export.model), onnx_classifier.load_engine(folder)
+
+
+def _refuse_other_kinds(export: Export) -> None:
+    """Raise RunError for a classifier of anything but text."""
+    kinds = [field.kind for field in export.task.given.values() if field.reads != Text.reads]
+    if kinds:
+        raise RunError(
+            f"a classifier of {kinds[0]} cannot be exported yet, only those of texts and images; "
+            "serve it with regard serve"
+        )
 
 
 def _tagger_to_hf(export: Export, folder: Path) -> Engines:
