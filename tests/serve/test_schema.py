@@ -29,6 +29,7 @@ OPERATIONS = {
     "/v1/recommend": "POST",
     "/v1/forecast": "POST",
     "/v1/transcribe": "POST",
+    "/v1/caption": "POST",
     "/v1/generate": "POST",
     "/v1/relate": "POST",
     "/v1/fill": "POST",

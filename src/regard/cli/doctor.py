@@ -1,11 +1,8 @@
 """The environment that regard runs in: versions, threads, memory, and what of the extras is installed."""
 
 import os
-import platform
 import re
-import shutil
 import time
-from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +34,9 @@ def doctor(json: AsJson = False) -> None:
 
 
 def environment() -> dict[str, Any]:
+    import platform
+    import shutil
+
     import torch
 
     from regard.training.machine import Machine, has_bfloat16
@@ -64,6 +64,8 @@ def environment() -> dict[str, Any]:
 
 def installed() -> dict[str, dict[str, str | None]]:
     """The version of each package that regard needs, by extra; None where it is not installed."""
+    from importlib.metadata import requires
+
     packages: dict[str, dict[str, str | None]] = {}
     for requirement in requires("regard") or ():
         extra = EXTRA.search(requirement)
@@ -74,6 +76,8 @@ def installed() -> dict[str, dict[str, str | None]]:
 
 
 def _version(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

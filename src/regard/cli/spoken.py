@@ -13,7 +13,6 @@ from regard.cli import console
 from regard.cli.answers import Counted, Form, Source, answers, asked
 from regard.cli.files import write
 from regard.errors import DataError, RecipeError
-from regard.files.sound import wav_head
 from regard.text.sanitize import one_line, printable
 
 if TYPE_CHECKING:
@@ -120,6 +119,8 @@ def write_heard(trained: "Trained", rate: int, search: dict[str, Any], form: For
 
 def _incoming(rate: int) -> "tuple[int, Iterator[Any]]":
     """Samples a second, and blocks of standard input as they come; a WAV file says what it is."""
+    from regard.files.sound import wav_head
+
     source: Any = sys.stdin.buffer
     begin: bytes = source.read(4)
     if begin == b"RIFF":
