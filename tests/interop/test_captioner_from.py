@@ -43,6 +43,7 @@ def test_its_encoder_is_that_of_a_classifier(name: str, tmp_path: Path) -> None:
 
 def test_its_encoder_is_a_vit_of_hugging_face(tmp_path: Path) -> None:
     import transformers
+
     torch.manual_seed(1)
     config = transformers.ViTConfig(
         hidden_size=12,
